@@ -1,0 +1,98 @@
+import type { Secret } from 'kubernetes-types/core/v1.d.ts';
+import { type CertificateAndKey, requireCA } from '../pki/authority.ts';
+import { issueSigner } from '../pki/issue.ts';
+import { type Annotations } from './annotations.ts';
+import { requireValidPolicy, type RotationPolicy, type SignerConfig } from './config.ts';
+import {
+  type Decision,
+  decideByDeadlines,
+  expiry,
+  latestPossibleTime,
+  readValidity,
+  refreshTime,
+  regenerate,
+} from './decision.ts';
+import { prepareSecret, type Rotation, storeSecret } from './ensure.ts';
+import { annotationsOf, DEFAULT_KEY_ALGORITHM, loadSecret, withCertificate } from './secret.ts';
+
+export type SignerResult =
+  | {
+      readonly outcome: 'ready';
+      readonly signer: CertificateAndKey;
+      readonly regenerated: boolean;
+      readonly decision: Decision;
+    }
+  /** Somebody else wrote first: stop here and ask again in a moment (W-2). */
+  | { readonly outcome: 'lost' };
+
+/** Decides about a signer Secret (undefined: it does not exist), its content included. */
+export function decideSigner(secret: Secret | undefined, policy: RotationPolicy, now: Date): Decision {
+  const decision = decideSignerByAnnotations(secret && annotationsOf(secret), policy, now);
+  if (decision.action !== 'keep' || secret === undefined) return decision;
+  try {
+    const signer = loadSecret(secret);
+    requireCA(signer);
+    const notAfter = signer.chain[0]?.notAfter as Date;
+    // Annotations that promise more than the certificate holds would make us sign with an expired CA (X-1).
+    if (now > notAfter) return regenerate('X-1', 'already expired');
+    if (notAfter >= decision.until) return decision;
+    return { ...decision, until: new Date(notAfter.getTime() + 1), nextRule: 'X-1', nextReason: 'already expired' };
+  } catch (error) {
+    // A new CA would hide the corruption: no write, Degraded until an administrator acts (4.5).
+    return { action: 'fail', rule: '4.5', error: (error as Error).message };
+  }
+}
+
+/** The rules S-1 to S-6, which look at the annotations only. */
+export function decideSignerByAnnotations(
+  annotations: Annotations | undefined,
+  policy: RotationPolicy,
+  now: Date,
+): Decision {
+  const validity = readValidity(annotations);
+  if ('action' in validity) return validity;
+  const expired = expiry('S-2', validity);
+  if (policy.refreshOnlyWhenExpired) return decideByDeadlines([expired], now);
+  return decideByDeadlines(
+    [expired, latestPossibleTime('S-4', validity), refreshTime('S-5', validity, policy.refreshMs)],
+    now,
+  );
+}
+
+/** Makes sure of the signer (spec 10, 7.1). Throws when the stored one cannot be used. */
+export async function ensureSigner(config: SignerConfig, rotation: Rotation): Promise<SignerResult> {
+  requireValidPolicy(config);
+  const now = rotation.clock.now();
+  const prepared = await prepareSecret(config, rotation);
+  const decision = prepared.emptied
+    ? regenerate('Y-3', `type was ${prepared.before?.type ?? 'unset'} and the certificate or its key is missing`)
+    : decideSigner(prepared.before, config, now);
+  let wanted = prepared.secret;
+  if (decision.action === 'regenerate') {
+    const { namespace, name } = config;
+    rotation.events.event(
+      'Normal',
+      'SignerUpdateRequired',
+      `"${name}" in "${namespace}" requires a new signing cert/key pair: ${decision.reason}`,
+    );
+    const certificate = await issueSigner({
+      commonName: `${namespace}_${name}@${Math.floor(now.getTime() / 1000)}`,
+      lifetimeMs: config.validityMs,
+      now,
+      keys: rotation.keys,
+      algorithm: config.keyAlgorithm ?? DEFAULT_KEY_ALGORITHM,
+    });
+    wanted = withCertificate(wanted, certificate, 'signer', config.refreshMs);
+  }
+  const stored = await storeSecret(prepared.before, wanted, config, rotation);
+  if (stored === undefined) return { outcome: 'lost' };
+  const signer = loadSecret(stored);
+  requireCA(signer);
+  const regenerated = decision.action === 'regenerate';
+  return {
+    outcome: 'ready',
+    signer,
+    regenerated,
+    decision: regenerated ? decideSigner(stored, config, now) : decision,
+  };
+}

@@ -1,0 +1,3 @@
+module rotunda.dev/interop
+
+go 1.21

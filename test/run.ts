@@ -1,0 +1,70 @@
+/**
+ * The test command. `node test/run.ts` runs everything; `node test/run.ts unit` only the tests beside the code.
+ * Further arguments select files by a part of their path. Ends with a line `N passed, N failed, N skipped`.
+ */
+import { globSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { relative } from 'node:path';
+import { run } from 'node:test';
+import { inspect } from 'node:util';
+
+interface Counts {
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+/** Longest time one test file may take, in milliseconds. */
+const FILE_TIMEOUT_MS = 10 * 60_000;
+
+const root = new URL('..', import.meta.url).pathname;
+const [mode, ...rest] = process.argv.slice(2);
+const onlyUnit = mode === 'unit';
+const selected = onlyUnit || mode === undefined ? rest : [mode, ...rest];
+const total: Counts = { passed: 0, failed: 0, skipped: 0 };
+
+const unit = filesOf(['src/**/*.test.ts', 'test/structure/*.test.ts', 'test/vectors/*.test.ts']);
+const crossing = onlyUnit ? [] : filesOf(['test/*/**/*.test.ts']).filter(file => !unit.includes(file));
+// Tests beside the code share one process, which is fast; those that cross rooms get a process each.
+if (unit.length > 0) await runFiles(unit, { isolation: 'none' });
+if (crossing.length > 0) {
+  await runFiles(crossing, {
+    isolation: 'process',
+    concurrency: Math.max(1, cpus().length - 1),
+    timeout: FILE_TIMEOUT_MS,
+  });
+}
+console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
+process.exit(total.failed > 0 || total.passed === 0 ? 1 : 0);
+
+function filesOf(patterns: string[]): string[] {
+  const files = globSync(patterns, { cwd: root, exclude: path => path.includes('node_modules') });
+  return files.filter(file => selected.length === 0 || selected.some(part => file.includes(part))).sort();
+}
+
+async function runFiles(files: string[], options: Parameters<typeof run>[0]): Promise<void> {
+  const counts = new Map<string, Counts>();
+  for await (const { type, data } of run({ ...options, files: files.map(file => root + file) })) {
+    if (type === 'test:stderr') process.stderr.write(data.message);
+    if (type !== 'test:pass' && type !== 'test:fail') continue;
+    if (data.details.type === 'suite') continue;
+    const file = relative(root, data.file ?? '');
+    const count = counts.get(file) ?? { passed: 0, failed: 0, skipped: 0 };
+    counts.set(file, count);
+    if (type === 'test:fail') {
+      count.failed++;
+      console.log(`FAILED ${file}: ${data.name}\n${inspect(data.details.error.cause ?? data.details.error)}\n`);
+    } else if (data.skip !== undefined) {
+      count.skipped++;
+      console.log(`skipped ${file}: ${data.name}: ${data.skip === true ? 'no reason given' : data.skip}`);
+    } else {
+      count.passed++;
+    }
+  }
+  for (const [file, { passed, failed, skipped }] of counts) {
+    console.log(`${failed > 0 ? 'FAILED' : 'ok'} ${file}: ${passed} passed, ${failed} failed, ${skipped} skipped`);
+    total.passed += passed;
+    total.failed += failed;
+    total.skipped += skipped;
+  }
+}
