@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
 import { fixedAccess } from './access.ts';
@@ -324,6 +325,31 @@ describe('HttpKube', () => {
   it('after closing, every call is refused', async () => {
     await kube.close();
     await assert.rejects(kube.get(CONFIG_MAPS, key), { code: 'CLOSED' });
+  });
+});
+
+describe('closing while a connection is being made', () => {
+  it('leaves nothing behind', async () => {
+    const sockets = new Set<Socket>();
+    // Accepts connections, but never answers the first message of TLS.
+    const mute = createServer(socket => {
+      sockets.add(
+        socket
+          .on('error', () => {})
+          .once('close', () => sockets.delete(socket))
+          .resume(),
+      );
+    });
+    await new Promise<void>(resolve => {
+      mute.listen(0, '127.0.0.1', resolve);
+    });
+    const kube = new HttpKube(fixedAccess(`https://127.0.0.1:${(mute.address() as AddressInfo).port}`));
+    const getting = assert.rejects(kube.get(CONFIG_MAPS, key), { name: 'ConnectionError', code: 'CLOSED' });
+    await eventually(() => sockets.size === 1, 'the connection is being made');
+    await kube.close();
+    await getting;
+    await eventually(() => sockets.size === 0, 'it is gone');
+    mute.close();
   });
 });
 

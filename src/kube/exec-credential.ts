@@ -45,6 +45,8 @@ const PLUGIN_TIMEOUT_MS = minutes(1);
 const LARGEST_OUTPUT_BYTES = 1024 * 1024;
 /** Credentials are renewed so long before they end, so that no request carries one that ends on its way. */
 const EARLY_MS = seconds(10);
+/** A plugin whose credentials are refused, or that fails, is not started again sooner. */
+const SHORTEST_GAP_MS = seconds(10);
 
 /** The credentials of one plugin, kept until they expire or are refused. */
 export class ExecCredentials {
@@ -53,6 +55,8 @@ export class ExecCredentials {
   readonly #run: RunPlugin;
   readonly #env: PluginCall['env'];
   #kept: { readonly credential: ExecCredential; readonly endsMs: number } | undefined;
+  #failure: unknown;
+  #ranMs = Number.NEGATIVE_INFINITY;
 
   constructor(exec: ExecConfig, world: { clock: Clock; run: RunPlugin; env: PluginCall['env'] }) {
     this.#exec = exec;
@@ -61,14 +65,29 @@ export class ExecCredentials {
     this.#env = world.env;
   }
 
+  /** With `refresh`, what is kept has been refused by the API. */
   async get(cluster: ClusterInfo, refresh: boolean): Promise<ExecCredential> {
     const nowMs = this.#clock.now().getTime();
-    if (!refresh && this.#kept !== undefined && nowMs < this.#kept.endsMs - EARLY_MS) return this.#kept.credential;
+    const mayRun = Math.abs(nowMs - this.#ranMs) >= SHORTEST_GAP_MS;
+    const isGood = this.#kept !== undefined && nowMs < this.#kept.endsMs - EARLY_MS;
+    if (this.#kept !== undefined && isGood && !(refresh && mayRun)) return this.#kept.credential;
+    if (this.#failure !== undefined && !mayRun) throw this.#failure;
+    this.#ranMs = nowMs;
+    try {
+      this.#kept = parseCredential(await this.#runPlugin(cluster), this.#exec);
+      this.#failure = undefined;
+      return this.#kept.credential;
+    } catch (error) {
+      this.#failure = error;
+      throw error;
+    }
+  }
+
+  async #runPlugin(cluster: ClusterInfo): Promise<string> {
     const { command, args, env, installHint } = this.#exec;
     const info = JSON.stringify(execInfo(this.#exec, cluster));
-    let output: string;
     try {
-      output = await this.#run({
+      return await this.#run({
         command,
         args,
         env: { ...this.#env, ...env, KUBERNETES_EXEC_INFO: info },
@@ -79,8 +98,6 @@ export class ExecCredentials {
       const hint = installHint === undefined ? '' : `\n${installHint}`;
       throw new Error(`credential plugin ${command}: ${(error as Error).message}${hint}`, { cause: error });
     }
-    this.#kept = parseCredential(output, this.#exec);
-    return this.#kept.credential;
   }
 }
 

@@ -220,6 +220,22 @@ describe('Informer', () => {
     assert.equal(heard.filter(line => line.startsWith('delete')).length, 5);
   });
 
+  it('lists again when the server sends something from before', async () => {
+    api.put(COLLECTION, configMap('a', { k: '1' }));
+    await start();
+    await watching();
+    let isOld = true;
+    api.sendLine = (response, line) => {
+      response.write(isOld ? line.replace(/"resourceVersion":"\d+"/, '"resourceVersion":"3"') : line);
+      isOld = false;
+      return true;
+    };
+    api.put(COLLECTION, configMap('a', { k: '2' }));
+    await eventually(() => heard.length === 2, 'the change was heard');
+    assert.deepEqual(heard, ['add a 1', 'update a 1->2']);
+    assert.equal(api.requests.filter(request => !request.query.has('watch')).length, 2);
+  });
+
   describe('remember (spec 10, W-4)', () => {
     const key = { namespace: 'ns', name: 'a' };
     /** Holds back what the watch has to say until it is let go. */
@@ -294,6 +310,16 @@ describe('Informer', () => {
       assert.deepEqual(heard, ['add a ours']);
     });
 
+    it('knows the one object it watches by name', async () => {
+      await start({ selection: { namespace: 'ns', fieldSelector: 'metadata.name=a' } });
+      informer.remember({ metadata: { name: 'b', namespace: 'ns', resourceVersion: '9998' } });
+      informer.remember({ metadata: { name: 'a', namespace: 'ns', resourceVersion: '9999' } });
+      assert.deepEqual(
+        informer.list().map(object => object.metadata?.name),
+        ['a'],
+      );
+    });
+
     it('ignores what the selection does not hold', async () => {
       await start({ selection: { namespace: 'ns', labelSelector: 'app=x' } });
       informer.remember(api.put(COLLECTION, configMap('a')) as ConfigMap);
@@ -318,6 +344,39 @@ describe('Informer', () => {
 });
 
 describe('Informer and time', () => {
+  it('finds out that a server was started anew although it keeps the old watch open', async () => {
+    const clock = new VirtualClock('2024-01-01T00:00:00Z');
+    const api = await TestApi.start();
+    for (let i = 0; i < 3; i++) api.put(COLLECTION, configMap(`old${i}`));
+    const kube = new HttpKube(fixedAccess(api.url));
+    const informer = new Informer(kube, CONFIG_MAPS, { clock, backoff: FAST }).start();
+    try {
+      await informer.synced;
+      await eventually(() => api.watchers === 1, 'the watch is open');
+      let held = 0;
+      api.intercept = ({ query }, response) => {
+        if (Number(query.get('resourceVersion')) <= Number(api.revision)) return false;
+        held++;
+        response.writeHead(200).flushHeaders();
+        return true;
+      };
+      api.wipe();
+      api.put(COLLECTION, configMap('new'));
+      await eventually(() => {
+        void clock.advance(10);
+        return held === 1;
+      }, 'a watch from the future of the server is open');
+      assert.equal(informer.list().length, 3);
+      await clock.advance(minutes(3));
+      await eventually(() => informer.list().length === 1, 'the new state is there');
+      assert.equal(informer.list()[0]?.metadata?.name, 'new');
+    } finally {
+      await informer.stop();
+      await kube.close();
+      await api.stop();
+    }
+  });
+
   it('gives up a silent watch and begins again where it was; pauses grow', async () => {
     const clock = new VirtualClock('2024-01-01T00:00:00Z');
     const api = await TestApi.start();

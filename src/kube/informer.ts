@@ -12,8 +12,8 @@ export interface InformerOptions<T extends KubeObject> {
   readonly selection?: Pick<Selection, 'namespace' | 'labelSelector' | 'fieldSelector'> | undefined;
   readonly indexes?: Readonly<Record<string, (object: T) => readonly string[]>> | undefined;
   /**
-   * Whether the selection holds an object: asked about what `remember` is told. Needed with a label or field selector;
-   * without it, only objects that are already here are remembered.
+   * Whether the selection holds an object: asked about what `remember` is told. Needed with a label or field selector
+   * other than `metadata.name=<name>`; without it, only objects that are already here are remembered.
    */
   readonly selects?: ((object: T) => boolean) | undefined;
   readonly clock?: Clock | undefined;
@@ -114,7 +114,9 @@ export class Informer<T extends KubeObject> implements Lister<T> {
     const { namespace, name = '' } = object.metadata ?? {};
     if (selection.namespace !== undefined && selection.namespace !== namespace) return false;
     if (selects !== undefined) return selects(object);
-    if (selection.labelSelector === undefined && selection.fieldSelector === undefined) return true;
+    const [, wanted] = /^metadata\.name=([^,=!\\]+)$/.exec(selection.fieldSelector ?? '') ?? [];
+    const isByName = selection.fieldSelector === undefined || wanted !== undefined;
+    if (selection.labelSelector === undefined && isByName) return wanted === undefined || wanted === name;
     return this.#cache.get({ name, namespace }) !== undefined;
   }
 

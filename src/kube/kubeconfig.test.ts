@@ -221,6 +221,9 @@ describe('credential plugins', () => {
     await clock.advance(seconds(50));
     assert.equal(await token(), 'Bearer t2', 'renewed ten seconds before the end');
     assert.equal(access.refused(), true);
+    assert.equal(await token(), 'Bearer t2', 'not again so soon');
+    await clock.advance(seconds(10));
+    access.refused();
     assert.equal(await token(), 'Bearer t3');
   });
 
@@ -237,6 +240,12 @@ describe('credential plugins', () => {
     await clock.advance(minutes(2));
     assert.deepEqual((await access.connection()).headers, { authorization: 'Bearer t1' });
     assert.equal(errors[0]?.message, 'credential plugin helper: ended with code 1');
+    answers.push(credential({ token: 't2' }));
+    await clock.advance(seconds(5));
+    await access.connection();
+    assert.equal(answers.length, 1, 'a plugin that failed is left alone for a while');
+    await clock.advance(seconds(5));
+    assert.deepEqual((await access.connection()).headers, { authorization: 'Bearer t2' });
   });
 
   const refused: [why: string, exec: object, answer: string, message: RegExp][] = [

@@ -116,15 +116,16 @@ class Lane {
     this.#streams = new Pool(server.origin, { ...options, connections: MOST_STREAMS });
   }
 
-  async send(request: HttpRequest, headers: Connection['headers']): Promise<HttpAnswer> {
-    const { method, path, body = null, signal, stream } = request;
-    if (!stream) return this.#calls.request(this.#options(method, path, headers, request.headers, body, signal));
+  async send(request: HttpRequest, shared: Connection['headers']): Promise<HttpAnswer> {
+    const { method, path, headers, body = null, signal, stream } = request;
+    const options = { method, path: `${this.#prefix}${path}`, headers: { ...shared, ...headers }, body, signal };
+    if (!stream) return this.#calls.request(options);
     if (this.#openStreams >= MOST_STREAMS) {
       throw new ConnectionError('TOO_MANY_STREAMS', `${MOST_STREAMS} watches are open already`);
     }
     this.#openStreams++;
     try {
-      const answer = await this.#streams.request(this.#options(method, path, headers, request.headers, body, signal));
+      const answer = await this.#streams.request(options);
       answer.body.once('close', () => {
         this.#openStreams--;
       });
@@ -145,17 +146,6 @@ class Lane {
     const closed = new ConnectionError('CLOSED', 'the connection has been closed on our side');
     await Promise.allSettled([this.#calls.destroy(closed), this.#streams.destroy(closed)]);
     for (const socket of this.#sockets) socket.destroy();
-  }
-
-  #options(
-    method: HttpRequest['method'],
-    path: string,
-    shared: Connection['headers'],
-    own: HttpRequest['headers'],
-    body: string | null,
-    signal: AbortSignal,
-  ): Dispatcher.RequestOptions {
-    return { method, path: `${this.#prefix}${path}`, headers: { ...shared, ...own }, body, signal };
   }
 }
 
