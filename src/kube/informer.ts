@@ -125,7 +125,7 @@ export class Informer<T extends KubeObject> implements Lister<T> {
     while (!signal.aborted) {
       try {
         if (this.#version === undefined) await this.#relist();
-        if (!(await this.#watch())) this.#failures++;
+        await this.#watch();
       } catch (error) {
         if (signal.aborted) return;
         this.#failures++;
@@ -156,8 +156,8 @@ export class Informer<T extends KubeObject> implements Lister<T> {
     }
   }
 
-  /** Watches until the stream ends, fails or falls silent. True when it was of any use. */
-  async #watch(): Promise<boolean> {
+  /** Watches until the stream ends, fails or falls silent. */
+  async #watch(): Promise<void> {
     const { selection, silenceMs = SILENCE_MS } = this.#options;
     const silence = new Silence(this.#clock, silenceMs, this.#stop.signal);
     const random = this.#options.backoff?.random ?? Math.random;
@@ -174,14 +174,15 @@ export class Informer<T extends KubeObject> implements Lister<T> {
         if (this.#stop.signal.aborted) break;
         silence.break();
         this.#take(event);
-        this.#failures = 0;
         isUseful = true;
       }
     } finally {
       silence.end();
+      isUseful ||= this.#clock.now().getTime() - begunMs >= SHORTEST_USEFUL_WATCH_MS;
+      if (isUseful) this.#failures = 0;
     }
+    if (!isUseful) this.#failures++;
     if (silence.wasTooLong) await this.#assertHistoryGoesOn();
-    return isUseful || this.#clock.now().getTime() - begunMs >= SHORTEST_USEFUL_WATCH_MS;
   }
 
   /** A server that was started anew may keep a watch from its future open for ever, and silent. */
