@@ -2,6 +2,7 @@ import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
 import { CONFIG_MAPS } from '../kube/resource.ts';
 import { mergeBundle, unexpired } from '../pki/bundle.ts';
 import type { Certificate } from '../pki/certificate.ts';
+import { describeCertificates } from '../pki/describe.ts';
 import { isPkiError } from '../pki/error.ts';
 import { encodeCertificates, readCertificates } from '../pki/pem.ts';
 import { MANAGED_CERTIFICATE_TYPE } from './annotations.ts';
@@ -78,12 +79,14 @@ export async function ensureBundle(
     const code = decision.rule === 'B-1' ? 'BUNDLE_UNREADABLE' : 'BUNDLE_WOULD_BE_EMPTY';
     throw new CertRotationError(code, `configmap/${name} -n ${namespace}: ${decision.error}`);
   }
-  for (const warning of decision.warnings) rotation.warn?.(`configmap/${name} -n ${namespace}: ${warning}`);
+  const object = `ConfigMap/${name} -n ${namespace}`;
+  for (const warning of decision.warnings) rotation.log?.warn({ object }, warning);
   let wanted: ConfigMap = before ?? { metadata: { namespace, name } };
   if (before === undefined || !config.refreshOnlyWhenExpired) wanted = withMetadata(wanted, config);
   if (decision.action === 'rewrite') {
     const message = `"${name}" in "${namespace}" requires a new cert: ${decision.reason}`;
     rotation.events.event('Normal', 'CABundleUpdateRequired', message);
+    rotation.log?.info({ object, certificates: describeCertificates(decision.certificates, now) }, 'bundle changes');
     wanted = withBundle(wanted, decision.text);
   }
   const stored = await store(CONFIG_MAPS, before, wanted, rotation);

@@ -26,7 +26,7 @@ export interface RotationCaches {
 
 export interface RotationControllerOptions {
   readonly unit: RotationUnit;
-  readonly rotation: Omit<Rotation, 'objects' | 'events'>;
+  readonly rotation: Omit<Rotation, 'objects' | 'events' | 'log'>;
   readonly caches: RotationCaches;
   readonly report: Reporter;
   readonly events: EventRecorder;
@@ -39,16 +39,17 @@ const RESYNC_MS = minutes(1);
 
 /** Keeps one unit in order: woken by its three objects, by its host names and by the time the next rule is due. */
 export function certRotationController(options: RotationControllerOptions): Controller {
-  const { unit, caches, report, log, metrics } = options;
+  const { unit, caches, report, metrics } = options;
   const { signer, bundle, target } = unit;
   // The source component of R-6; the controller adds its own name.
   const events = options.events.withComponent(`cert-rotation-controller-${unit.name}`);
-  const rotation: Rotation = { ...options.rotation, objects: cachedObjects(caches), events: options.events };
+  const log = options.log.child({ unit: unit.name });
+  const rotation: Rotation = { ...options.rotation, objects: cachedObjects(caches), events: options.events, log };
   return new Controller({
     name: 'CertRotationController',
     clock: rotation.clock,
     events,
-    log: log.child({ unit: unit.name }),
+    log,
     metrics,
     resyncMs: RESYNC_MS,
     triggers: [

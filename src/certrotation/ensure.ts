@@ -1,9 +1,10 @@
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
+import type { Log } from '../controller/log.ts';
 import type { Clock } from '../kube/clock.ts';
 import { sleep } from '../kube/clock.ts';
 import { seconds } from '../kube/duration.ts';
 import { isAlreadyExists, isConflict, isNotFound, KubeError } from '../kube/error.ts';
-import { reportCreate, reportDelete, reportUpdate } from '../kube/events.ts';
+import { nameForPeople, reportCreate, reportDelete, reportUpdate } from '../kube/events.ts';
 import { mergeOwnerReferences } from '../kube/metadata.ts';
 import type { Kube } from '../kube/port.ts';
 import { type KubeObject, keyOf, type ObjectKey, type Resource, SECRETS } from '../kube/resource.ts';
@@ -23,7 +24,7 @@ export interface Rotation {
   readonly events: Events;
   /** Shared by all units of a process, so that those with a common signer or bundle take turns (W-5). */
   readonly locks: ObjectLocks;
-  readonly warn?: ((message: string) => void) | undefined;
+  readonly log?: Pick<Log, 'info' | 'warn'> | undefined;
 }
 
 export interface Events {
@@ -147,7 +148,7 @@ async function write<T extends Secret | ConfigMap>(
   resource: Resource<T>,
   wanted: T,
   verb: 'create' | 'update',
-  { kube, objects, events }: Rotation,
+  { kube, objects, events, log }: Rotation,
   reportFailure: (error: unknown) => boolean = () => true,
 ): Promise<T | undefined> {
   const report = verb === 'create' ? reportCreate : reportUpdate;
@@ -160,6 +161,7 @@ async function write<T extends Secret | ConfigMap>(
     throw error;
   }
   objects.wrote(resource, written);
+  log?.info({ object: nameForPeople(resource, written) }, `${verb}d`);
   report(events, resource, written);
   return written;
 }

@@ -3,7 +3,14 @@ import { describe, it } from 'node:test';
 import { type PluginCall, runPlugin } from '../../src/kube/exec-credential.ts';
 
 const run = (script: string, change: Partial<PluginCall> = {}) =>
-  runPlugin({ command: process.execPath, args: ['-e', script], env: process.env, timeoutMs: 10_000, largestOutput: 1000, ...change });
+  runPlugin({
+    command: process.execPath,
+    args: ['-e', script],
+    env: process.env,
+    timeoutMs: 10_000,
+    largestOutput: 1000,
+    ...change,
+  });
 
 describe('a credential plugin as a process', () => {
   it('gives its standard output, also in pieces, and sees its environment', async () => {
@@ -12,11 +19,14 @@ describe('a credential plugin as a process', () => {
   });
   it('fails with its code or signal', async () => {
     await assert.rejects(run('process.exit(3)'), { message: 'ended with code 3' });
-    await assert.rejects(run('process.kill(process.pid, "SIGTERM"); setInterval(() => {}, 1000)'), { message: 'ended with SIGTERM' });
+    await assert.rejects(run('process.kill(process.pid, "SIGTERM"); setInterval(() => {}, 1000)'), {
+      message: 'ended with SIGTERM',
+    });
   });
   it('that hangs, or leaves a child holding its output, is ended', async () => {
     await assert.rejects(run('setInterval(() => {}, 1000)', { timeoutMs: 300 }), /gave no answer within 0.3 s/);
-    const orphan = 'require("child_process").spawn(process.execPath, ["-e", "setTimeout(() => {}, 3000)"], { stdio: "inherit", detached: true })';
+    const orphan =
+      'require("child_process").spawn(process.execPath, ["-e", "setTimeout(() => {}, 3000)"], { stdio: "inherit", detached: true })';
     await assert.rejects(run(orphan, { timeoutMs: 500 }), /gave no answer within 0.5 s/);
   });
   it('that writes too much is ended', async () => {
