@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { VERSION } from '../kube/version.ts';
+import { addApi } from './api/command.ts';
 import { addExplain } from './explain/command.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -12,6 +13,7 @@ const program = new Command('rotunda')
   .showHelpAfterError('(run rotunda --help for the commands)')
   .exitOverride();
 addExplain(program);
+addApi(program);
 // A reader that closes its end early (| head) is not an error of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { PolicyRule } from 'kubernetes-types/rbac/v1.d.ts';
+import type { Attributes, ResourceAttributes } from './attributes.ts';
+import { ruleAllows } from './rule.ts';
+import { authenticated, type User } from './user.ts';
+
+const alice: User = authenticated({ name: 'alice', uid: '', groups: ['dev'], extra: {} });
+
+function wants(verb: string, resource: string, over: Partial<ResourceAttributes> = {}): ResourceAttributes {
+  const [plural = '', subresource = ''] = resource.split('/');
+  return {
+    user: alice,
+    verb,
+    group: '',
+    version: 'v1',
+    resource: plural,
+    subresource,
+    namespace: 'n',
+    name: '',
+    ...over,
+  };
+}
+
+describe('one rule', () => {
+  const pods: PolicyRule = { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list'] };
+  const cases: [rule: string, policy: PolicyRule, attributes: Attributes, allowed: boolean][] = [
+    ['exact', pods, wants('get', 'pods'), true],
+    ['other verb', pods, wants('delete', 'pods'), false],
+    ['other resource', pods, wants('get', 'secrets'), false],
+    ['other group', pods, wants('get', 'pods', { group: 'apps' }), false],
+    ['subresource is not included', pods, wants('get', 'pods/log'), false],
+    ['subresource', { ...pods, resources: ['pods/log'] }, wants('get', 'pods/log'), true],
+    ['resource is not included in its subresource', { ...pods, resources: ['pods/log'] }, wants('get', 'pods'), false],
+    ['subresource of everything', { ...pods, resources: ['*/log'] }, wants('get', 'pods/log'), true],
+    ['other subresource of everything', { ...pods, resources: ['*/log'] }, wants('get', 'pods/exec'), false],
+    ['all resources include subresources', { ...pods, resources: ['*'] }, wants('get', 'pods/log'), true],
+    ['all verbs', { ...pods, verbs: ['*'] }, wants('escalate', 'pods'), true],
+    ['all groups', { ...pods, apiGroups: ['*'] }, wants('get', 'pods', { group: 'x' }), true],
+    ['name', { ...pods, resourceNames: ['a'] }, wants('get', 'pods', { name: 'a' }), true],
+    ['other name', { ...pods, resourceNames: ['a'] }, wants('get', 'pods', { name: 'b' }), false],
+    ['name and no name', { ...pods, resourceNames: ['a'] }, wants('list', 'pods'), false],
+    ['no names at all', { ...pods, resourceNames: [] }, wants('get', 'pods', { name: 'b' }), true],
+    ['path', { nonResourceURLs: ['/metrics'], verbs: ['get'] }, { user: alice, verb: 'get', path: '/metrics' }, true],
+    [
+      'other path',
+      { nonResourceURLs: ['/metrics'], verbs: ['get'] },
+      { user: alice, verb: 'get', path: '/metrics/x' },
+      false,
+    ],
+    [
+      'path below',
+      { nonResourceURLs: ['/healthz/*'], verbs: ['get'] },
+      { user: alice, verb: 'get', path: '/healthz/etcd' },
+      true,
+    ],
+    ['every path', { nonResourceURLs: ['*'], verbs: ['*'] }, { user: alice, verb: 'post', path: '/x' }, true],
+    ['paths are not resources', { nonResourceURLs: ['*'], verbs: ['*'] }, wants('get', 'pods'), false],
+    ['resources are not paths', { ...pods, resources: ['*'] }, { user: alice, verb: 'get', path: '/x' }, false],
+  ];
+  for (const [rule, policy, attributes, allowed] of cases) {
+    it(rule, () => {
+      assert.equal(ruleAllows(policy, attributes), allowed);
+    });
+  }
+});
