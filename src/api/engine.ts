@@ -61,9 +61,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
     signer: options.signer,
     onError: (controller, key, error) => onError(`${controller} ${key}`, error),
   });
-  await bootstrap(core);
-  await control.idle();
-  return {
+  const engine: Engine = {
     core,
     kube: new EmbeddedKube(core),
     idle: () => control.idle(),
@@ -72,6 +70,14 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       store.close();
     },
   };
+  try {
+    await bootstrap(core);
+    await control.idle();
+    return engine;
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
 }
 
 function createCore(store: Store, clock: Clock, options: EngineOptions): Core {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { type Api, startApi } from '../../src/api/api.ts';
 import { NODES, PODS } from '../../src/kube/resource.ts';
+import { findKubectl } from '../tools/kubectl.ts';
 
 const CALL_TIMEOUT_MS = 20_000;
 const TEST_TIMEOUT_MS = 60_000;
@@ -15,12 +16,6 @@ interface Result {
   readonly code: number;
   readonly out: string;
   readonly err: string;
-}
-
-/** The first `kubectl` on the path that runs at all. */
-async function findKubectl(): Promise<string | undefined> {
-  const { code } = await call('kubectl', ['version', '--client']);
-  return code === 0 ? 'kubectl' : undefined;
 }
 
 function call(
@@ -39,8 +34,9 @@ function call(
   });
 }
 
-const kubectl = await findKubectl();
-const skip = kubectl === undefined ? 'no kubectl on the PATH runs here' : false;
+const found = await findKubectl();
+const kubectl = 'program' in found ? found.program : undefined;
+const skip = 'missing' in found ? found.missing : false;
 
 describe('kubectl', { skip, timeout: TEST_TIMEOUT_MS }, () => {
   let dir: string;

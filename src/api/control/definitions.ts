@@ -1,7 +1,7 @@
 import type { CustomResourceDefinition, CustomResourceDefinitionStatus } from 'kubernetes-types/apiextensions/v1.d.ts';
 import { customKinds } from '../kinds/custom.ts';
 import type { Fields, Kind } from '../kinds/kind.ts';
-import { CLEANUP_FINALIZER, withDefinitionCondition } from '../kinds/rules/definition.ts';
+import { DEFINITION_BUCKET as BUCKET, CLEANUP_FINALIZER, withDefinitionCondition } from '../kinds/rules/definition.ts';
 import { amend } from '../rest/amend.ts';
 import type { Core } from '../rest/core.ts';
 import { remove } from '../rest/delete.ts';
@@ -10,8 +10,6 @@ import { EVERYTHING } from '../store/store.ts';
 import { type Controller, internalCall, splitPath } from './controller.ts';
 import { withoutFinalizer } from './garbage.ts';
 import { Worker } from './worker.ts';
-
-const BUCKET = 'apiextensions.k8s.io/customresourcedefinitions';
 
 /** Puts CustomResourceDefinitions into service and out of it again. */
 export function serveDefinitions(core: Core, onError: (key: string, error: unknown) => void): Controller {

@@ -1,6 +1,6 @@
 import type { ObjectMeta, OwnerReference } from 'kubernetes-types/meta/v1.d.ts';
-import type { Fields, Kind } from '../kinds/kind.ts';
-import { pathOf } from '../kinds/kind.ts';
+import { type Fields, type Kind, pathOf } from '../kinds/kind.ts';
+import { DEFINITION_BUCKET } from '../kinds/rules/definition.ts';
 import { amend } from '../rest/amend.ts';
 import type { Core } from '../rest/core.ts';
 import { remove } from '../rest/delete.ts';
@@ -18,11 +18,16 @@ import { Worker } from './worker.ts';
 export function collectGarbage(core: Core, onError: (key: string, error: unknown) => void): Controller {
   const ownership = new Ownership();
   const worker = new Worker(core.clock, uid => look(uid), onError);
+  const lookAt = (uids: Iterable<string>) => {
+    for (const uid of uids) if (isWorthALook(uid)) worker.add(uid);
+  };
   const stop = core.store.watch(EVERYTHING, core.store.revision, change => {
-    for (const uid of ownership.observe(change)) if (isWorthALook(uid)) worker.add(uid);
+    lookAt(ownership.observe(change));
+    // An owner of a kind that was unknown may be known now.
+    if (change.entry.bucket === DEFINITION_BUCKET) lookAt(ownership.all());
   });
   for (const bucket of core.store.buckets()) for (const entry of core.store.list(bucket)) ownership.add(entry);
-  for (const uid of ownership.all()) if (isWorthALook(uid)) worker.add(uid);
+  lookAt(ownership.all());
   return {
     idle: () => worker.idle(),
     close: () => {

@@ -4,7 +4,7 @@ import { apiVersionOfKind, type Kind } from '../kinds/kind.ts';
 import { type IncludeObject, printTable } from '../print/table.ts';
 import { bookmarkObject } from '../rest/bookmark.ts';
 import type { Page } from '../rest/read.ts';
-import { isAsStored, present, presentJson } from '../rest/view.ts';
+import { present, presentJson } from '../rest/view.ts';
 import type { Entry } from '../store/entry.ts';
 import type { Output } from './accept.ts';
 
@@ -55,24 +55,30 @@ const END_OF_LIST = Buffer.from(']}');
 export type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
 /**
- * One line of a watch. Thousands of watches may want the same line, so it is made once and kept with the entry. The first
- * line of a table differs: it has the columns.
+ * Lines of watches. A change is shown to all watches before the next one, so the lines of the last entry are kept: thousands
+ * of watches may want the same one.
  */
-export function encodeEvent(view: View, type: EventType, entry: Entry, first: boolean): Buffer {
-  if (view.as === 'Table' && first) return line(type, json(table(view, [entry], undefined, true)));
-  const { kind } = view;
-  const shape = `${type} ${view.as ?? ''} ${view.includeObject} ${isAsStored(kind, entry) ? '' : `${kind.version} ${kind.group}`}`;
-  let lines = LINES.get(entry);
-  if (lines === undefined) LINES.set(entry, (lines = new Map()));
-  let known = lines.get(shape);
-  if (known === undefined) {
-    const object = view.as === 'Table' ? json(table(view, [entry], undefined, false)) : encodeObject(view, entry);
-    lines.set(shape, (known = line(type, object)));
-  }
-  return known;
-}
+export class EventEncoder {
+  #entry: Entry | undefined;
+  #lines = new Map<string, Buffer>();
 
-const LINES = new WeakMap<Entry, Map<string, Buffer>>();
+  /** `first`: the first line of a table has its columns. */
+  encode(view: View, type: EventType, entry: Entry, first: boolean): Buffer {
+    const { kind, as, includeObject } = view;
+    if (as === 'Table' && first) return line(type, json(table(view, [entry], undefined, true)));
+    if (this.#entry !== entry) {
+      this.#entry = entry;
+      this.#lines.clear();
+    }
+    const shape = [type, as, includeObject, kind.group, kind.version].join(' ');
+    const known = this.#lines.get(shape);
+    if (known !== undefined) return known;
+    const object = as === 'Table' ? json(table(view, [entry], undefined, false)) : encodeObject(view, entry);
+    const made = line(type, object);
+    this.#lines.set(shape, made);
+    return made;
+  }
+}
 
 export function encodeBookmark(view: View, revision: number, initialEventsEnd: boolean): Buffer {
   const bookmark = bookmarkObject(view.kind, revision, initialEventsEnd);

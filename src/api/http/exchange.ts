@@ -76,6 +76,11 @@ export class Exchange {
 
   /** Answers with the `Status` of a failure. */
   sendError(error: unknown): void {
+    if (this.#response.headersSent) {
+      // An answer that has begun can only be broken off.
+      (this.#response as ServerResponse).destroy();
+      return;
+    }
     const status = statusOf(error);
     const retryAfter = status.details?.retryAfterSeconds ?? 0;
     if (retryAfter > 0) this.#response.setHeader('retry-after', String(retryAfter));

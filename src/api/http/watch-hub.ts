@@ -1,6 +1,6 @@
 import { minutes, seconds } from '../../kube/duration.ts';
 import { expired, statusOf } from '../status.ts';
-import { encodeBookmark, encodeError, encodeEvent, type EventType, type View } from './encode.ts';
+import { EventEncoder, type EventType, encodeBookmark, encodeError, type View } from './encode.ts';
 import type { WatchSink } from '../rest/watch.ts';
 import type { Entry } from '../store/entry.ts';
 
@@ -22,6 +22,7 @@ const SHORTEST_WATCH_MS = minutes(30);
 /** All open watches. One timer serves them all: time limits and bookmarks. */
 export class WatchHub {
   readonly #streams = new Set<WatchStream>();
+  readonly #encoder = new EventEncoder();
   readonly #revision: () => number;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -41,7 +42,7 @@ export class WatchHub {
     options: { allowBookmarks: boolean; timeoutSeconds: number | undefined },
     begin: (sink: WatchSink) => () => void,
   ): WatchStream {
-    const stream = new WatchStream(view, writer, options, () => this.#streams.delete(stream));
+    const stream = new WatchStream(view, writer, this.#encoder, options, () => this.#streams.delete(stream));
     try {
       stream.stop = begin(stream);
     } catch (error) {
@@ -72,6 +73,7 @@ class WatchStream implements WatchSink {
   closed = false;
   readonly #view: View;
   readonly #writer: LineWriter;
+  readonly #encoder: EventEncoder;
   readonly #allowBookmarks: boolean;
   readonly #deadline: number;
   readonly #forget: () => void;
@@ -81,11 +83,13 @@ class WatchStream implements WatchSink {
   constructor(
     view: View,
     writer: LineWriter,
+    encoder: EventEncoder,
     { allowBookmarks, timeoutSeconds }: { allowBookmarks: boolean; timeoutSeconds: number | undefined },
     forget: () => void,
   ) {
     this.#view = view;
     this.#writer = writer;
+    this.#encoder = encoder;
     this.#allowBookmarks = allowBookmarks;
     this.#forget = forget;
     const lifetime = timeoutSeconds ? seconds(timeoutSeconds) : SHORTEST_WATCH_MS * (1 + Math.random());
@@ -95,7 +99,7 @@ class WatchStream implements WatchSink {
   event(type: EventType, entry: Entry): void {
     if (this.closed) return;
     try {
-      this.#write(encodeEvent(this.#view, type, entry, this.#first));
+      this.#write(this.#encoder.encode(this.#view, type, entry, this.#first));
     } catch (error) {
       this.fail(error);
     }

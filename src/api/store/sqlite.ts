@@ -113,6 +113,7 @@ class SqliteJournal implements Journal {
   }
 
   close(): void {
+    if (!this.#database.isOpen) return;
     // Folds the log into the file, so that what lies on the disk is one file.
     this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     this.#database.close();

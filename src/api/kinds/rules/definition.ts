@@ -6,6 +6,9 @@ import { formatRfc3339 } from '../../../kube/time.ts';
 import { defaultCrd, validateCrd } from '../../schema/crd.ts';
 import type { Fields, Rules } from '../kind.ts';
 
+/** Where definitions are stored. */
+export const DEFINITION_BUCKET = 'apiextensions.k8s.io/customresourcedefinitions';
+
 /** CustomResourceDefinitions. Their status is kept by the controller that puts them into service. */
 export const definitionRules: Rules = {
   generation: true,
