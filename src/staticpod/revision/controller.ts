@@ -1,0 +1,210 @@
+import { errorText } from '../../controller/aggregate-error.ts';
+import type { Condition } from '../../controller/condition.ts';
+import { isManaged } from '../../controller/management-state.ts';
+import { type Reconcile, type ReconcileContext, type Result, RetryRequest } from '../../controller/reconcile.ts';
+import { minutes } from '../../kube/duration.ts';
+import type { Kube } from '../../kube/port.ts';
+import { CONFIG_MAPS } from '../../kube/resource.ts';
+import { condition } from '../condition.ts';
+import type { StaticPodOperatorConfig } from '../config.ts';
+import { readNodeStatus } from '../node-status.ts';
+import { liveObjects, type Objects } from '../objects.ts';
+import {
+  type StaticPodOperator,
+  type StaticPodOperatorResource,
+  type StaticPodOperatorStatus,
+  withConditions,
+} from '../operator.ts';
+import { buildRevision } from './build.ts';
+import { type Comparison, compareRevision, readPairs } from './compare.ts';
+import { highestReadyRevision } from './number.ts';
+
+export interface RevisionControllerOptions {
+  readonly config: Pick<
+    StaticPodOperatorConfig,
+    'operandNamespace' | 'revisioned' | 'revisionPrecondition' | 'revisionReady'
+  >;
+  readonly operator: StaticPodOperator;
+  readonly kube: Kube;
+  /** Where the first look is taken; what it finds to be done is looked at again in the API itself. */
+  readonly cached: Objects;
+}
+
+/** What there is to do. */
+export type RevisionDecision =
+  | { readonly do: 'nothing' }
+  /** A complete revision waits to be announced. */
+  | { readonly do: 'publish'; readonly revision: number }
+  | { readonly do: 'wait for sources'; readonly revision: number; readonly reason: string }
+  | { readonly do: 'build'; readonly revision: number; readonly reason: string };
+
+/** A precondition that does not hold, and copies that are not ready, are asked for again after this time. */
+const ASK_AGAIN_MS = minutes(1);
+const CONDITION = 'RevisionControllerDegraded';
+
+/** Keeps a published revision whose copies are what the sources are now (spec 30, section 8). */
+export function revisionReconcile(options: RevisionControllerOptions): Reconcile {
+  const { operator, kube, cached } = options;
+  return async (_key, context) => {
+    const { signal } = context;
+    const known = await operator.read(signal);
+    if (!isManaged(known.spec?.managementState)) return undefined;
+    try {
+      const first = operator.isBehind(known) ? undefined : await look(options, known, cached);
+      if (first?.do !== 'nothing') {
+        // The cache may be behind; nothing is made, announced or reported on its word alone (T02, T23).
+        const decision = await look(options, await operator.readLive(signal), liveObjects(kube, signal));
+        if (decision.do !== 'nothing') return await act(decision, options, context);
+      }
+      await operator.setConditions([HEALTHY], signal);
+      return undefined;
+    } catch (error) {
+      if (error instanceof RetryRequest) throw error;
+      if (error instanceof ConflictingRevision) throw new RetryRequest(error.message);
+      await report(options, failure('Error', error), context);
+      throw error;
+    }
+  };
+}
+
+async function look(
+  { config: { operandNamespace, revisioned } }: RevisionControllerOptions,
+  { status = {} }: StaticPodOperatorResource,
+  objects: Objects,
+): Promise<RevisionDecision> {
+  const published = status.latestAvailableRevision ?? 0;
+  const ready = highestReadyRevision(await objects.list(CONFIG_MAPS, { namespace: operandNamespace }));
+  const comparison = compareRevision(published, await readPairs(objects, operandNamespace, revisioned, published));
+  return decideRevision(status, ready, comparison);
+}
+
+/**
+ * What to do about the revision, given the highest one that is complete and what became of the published one's sources
+ * (spec 30, 8.2). A number that a node has ever been told is never given to something else (T02).
+ */
+export function decideRevision(
+  { latestAvailableRevision: published = 0, nodeStatuses = [] }: StaticPodOperatorStatus,
+  highestReady: number,
+  comparison: Comparison,
+): RevisionDecision {
+  if (highestReady > published) return { do: 'publish', revision: highestReady };
+  if (comparison.outcome === 'current') return { do: 'nothing' };
+  const told = nodeStatuses
+    .map(readNodeStatus)
+    .flatMap(node => [node.currentRevision, node.targetRevision, node.lastFailedRevision]);
+  const revision = Math.max(published, highestReady, ...told) + 1;
+  const { reason } = comparison;
+  return { do: comparison.outcome === 'changed' ? 'build' : 'wait for sources', revision, reason };
+}
+
+async function act(
+  decision: Exclude<RevisionDecision, { do: 'nothing' }>,
+  options: RevisionControllerOptions,
+  context: ReconcileContext,
+): Promise<Result | undefined> {
+  const { revision } = decision;
+  switch (decision.do) {
+    case 'publish':
+      await publish(options, revision, context);
+      return { retry: true };
+    case 'wait for sources':
+      return reportContent(options, revision, new Error(decision.reason), context);
+    case 'build':
+      return build(options, decision, context);
+    default:
+      return undefined;
+  }
+}
+
+async function build(
+  options: RevisionControllerOptions,
+  { revision, reason }: { readonly revision: number; readonly reason: string },
+  context: ReconcileContext,
+): Promise<Result | undefined> {
+  const { config, kube, operator } = options;
+  const { events, signal, clock } = context;
+  const later = { againAt: new Date(clock.now().getTime() + ASK_AGAIN_MS) };
+  if (config.revisionPrecondition !== undefined && !(await config.revisionPrecondition())) {
+    await operator.setConditions([HEALTHY], signal);
+    return later;
+  }
+  const trigger = `new revision ${revision} triggered by "${reason}"`;
+  events.event('Normal', 'StartingNewRevision', trigger);
+  const plan = {
+    namespace: config.operandNamespace,
+    revision,
+    reason,
+    revisioned: config.revisioned,
+    isReady: config.revisionReady,
+  };
+  const outcome = await buildRevision({ kube, events, clock, signal }, plan).catch((error: unknown) => {
+    if (error instanceof RetryRequest) throw error;
+    return { error };
+  });
+  if (typeof outcome === 'object') return reportContent(options, revision, outcome.error, context);
+  if (outcome !== 'built') {
+    await operator.setConditions([HEALTHY], signal);
+    return outcome === 'not ready yet' ? later : undefined;
+  }
+  events.event('Normal', 'RevisionTriggered', trigger);
+  const updated = await publish(options, revision, context);
+  if (updated) events.event('Normal', 'RevisionCreate', `Revision ${revision} created because ${reason}`);
+  return undefined;
+}
+
+/** The published number was moved by somebody else. */
+class ConflictingRevision extends Error {
+  override readonly name = 'ConflictingRevision';
+}
+
+/** The status with this revision announced. The number only ever grows (spec 30, 8.2.11 and T02). */
+export function publishRevision(status: StaticPodOperatorStatus, revision: number): StaticPodOperatorStatus {
+  const published = status.latestAvailableRevision ?? 0;
+  if (published >= revision) throw new ConflictingRevision(`conflicting latestAvailableRevision ${published}`);
+  return { ...status, latestAvailableRevision: revision };
+}
+
+async function publish(
+  { operator }: RevisionControllerOptions,
+  revision: number,
+  { clock, signal }: ReconcileContext,
+): Promise<boolean> {
+  const { updated } = await operator.update(
+    status => withConditions(publishRevision(status, revision), [HEALTHY], clock.now()),
+    signal,
+  );
+  return updated;
+}
+
+/** The content of a revision cannot be made: says so, and asks for another attempt (spec 30, 8.2.10). */
+async function reportContent(
+  options: RevisionControllerOptions,
+  revision: number,
+  error: unknown,
+  { events, signal, log }: ReconcileContext,
+): Promise<Result> {
+  log.warn({ revision, err: error }, 'the content of a revision cannot be made');
+  try {
+    await options.operator.setConditions([failure('ContentCreationError', error)], signal);
+  } catch (writeError) {
+    events.event('Warning', 'RevisionCreateFailed', `Failed to create revision ${revision}: ${errorText(error)}`);
+    throw writeError;
+  }
+  return { retry: true };
+}
+
+async function report(
+  { operator }: RevisionControllerOptions,
+  problem: Condition,
+  { log, signal }: ReconcileContext,
+): Promise<void> {
+  await operator.setConditions([problem], signal).catch((writeError: unknown) => {
+    log.warn({ err: writeError }, 'the failure of a pass could not be reported');
+  });
+}
+
+const HEALTHY = condition(CONDITION, 'False');
+
+function failure(reason: string, error: unknown): Condition {
+  return condition(CONDITION, 'True', reason, errorText(error));
+}

@@ -1,0 +1,58 @@
+import type { Condition } from '../controller/condition.ts';
+import { isManaged } from '../controller/management-state.ts';
+import type { Reconcile } from '../controller/reconcile.ts';
+import { condition } from './condition.ts';
+import { compareText } from './objects.ts';
+import type { StaticPodOperator } from './operator.ts';
+
+/** Says that settings nobody supports stand in the way of an upgrade (spec 30, 19.4 and 19.5). */
+export function unsupportedOverridesReconcile({ operator }: { readonly operator: StaticPodOperator }): Reconcile {
+  return async (_key, { signal }) => {
+    const { spec = {} } = await operator.read(signal);
+    if (!isManaged(spec.managementState)) return;
+    await operator.setConditions([overridesCondition(spec.unsupportedConfigOverrides)], signal);
+  };
+}
+
+const CONDITION = 'UnsupportedConfigOverridesUpgradeable';
+
+/** The overrides are an object as the API stores it, or the text of one. */
+export function overridesCondition(overrides: unknown): Condition {
+  const value = typeof overrides === 'string' ? parsed(overrides) : { mapping: overrides ?? undefined };
+  if (value === undefined) {
+    return condition(
+      CONDITION,
+      'False',
+      'UnsupportedConfigOverridesSet',
+      `unsupportedConfigOverrides=${String(overrides)}`,
+    );
+  }
+  if (value.mapping === undefined) return condition(CONDITION, 'True', 'NoUnsupportedConfigOverrides');
+  const paths = leafPaths(value.mapping);
+  return condition(CONDITION, 'False', 'UnsupportedConfigOverridesSet', `setting: [${paths.join(' ')}]`);
+}
+
+/** Undefined when the text is not that of a mapping; without one when it is empty. */
+function parsed(text: string): { mapping: unknown } | undefined {
+  if (text === '') return { mapping: undefined };
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { mapping: value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where the single values are: keys and list positions joined by dots, sorted. */
+export function leafPaths(value: unknown): string[] {
+  const paths: string[] = [];
+  const walk = (part: unknown, path: readonly string[]) => {
+    if (typeof part !== 'object' || part === null) {
+      paths.push(path.join('.'));
+      return;
+    }
+    for (const [key, child] of Object.entries(part)) walk(child, [...path, key]);
+  };
+  walk(value, []);
+  return paths.sort(compareText);
+}
