@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { VERSION } from '../kube/version.ts';
 import { addApi } from './api/command.ts';
 import { addExplain } from './explain/command.ts';
+import { addNodePrograms } from './node/command.ts';
 import { UsageError } from './usage-error.ts';
 
 const program = new Command('rotunda')
@@ -14,6 +15,7 @@ const program = new Command('rotunda')
   .exitOverride();
 addExplain(program);
 addApi(program);
+addNodePrograms(program);
 // A reader that closes its end early (| head) is not an error of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);

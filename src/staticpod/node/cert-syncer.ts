@@ -37,8 +37,11 @@ export interface UnrevisionedLists {
 }
 
 const KUBECONFIG_POLL_MS = 500;
-/** Below the watches: every object is looked at again this often, also when somebody changed the files. */
-const RESYNC_MS = minutes(10);
+/**
+ * Below the watches every object is compared with the disk this often; it costs no request. An installer that read an object just
+ * before it changed may put the old content back, and nothing in the API tells of that (upstream: 10 min).
+ */
+const RESYNC_MS = minutes(1);
 
 const FLAGS = {
   'destination-dir': 'text',

@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import { LEFTOVER_AGE_MS, uniqueSuffix } from './atomic-write.ts';
-import type { Files } from './files.ts';
+import { type Files, LARGEST_FILE_BYTES } from './files.ts';
 import { assertObjectName, assertPlainName } from './plain-name.ts';
 
 /**
@@ -73,14 +73,15 @@ export async function removeDirectory(files: Files, target: string, writer: Writ
   await files.remove(aside);
 }
 
-/** What is in a directory; undefined when there is none. Something that is no file counts as an entry that equals nothing. */
+/** What is in a directory; undefined when there is none. What is no file, or too large to be ours, is an entry that equals nothing. */
 export async function readDirectory(files: Files, target: string): Promise<DirectoryContent | undefined> {
   if ((await files.info(target))?.kind !== 'directory') return undefined;
   const found = new Map<string, FileContent>();
   for (const { name } of await files.list(target)) {
     const info = await files.info(join(target, name));
-    if (info?.kind === 'file') found.set(name, { content: await files.readFile(join(target, name)), mode: info.mode });
-    else found.set(name, NOT_A_FILE);
+    const isOurs = info?.kind === 'file' && info.size <= LARGEST_FILE_BYTES;
+    if (isOurs) found.set(name, { content: await files.readFile(join(target, name)), mode: info.mode });
+    else found.set(name, NOT_OURS);
   }
   return found;
 }
@@ -94,7 +95,7 @@ export function isUpToDate(found: DirectoryContent | undefined, wanted: Director
   if (found === undefined || found.size !== wanted.size) return false;
   for (const [name, { content, mode }] of wanted) {
     const file = found.get(name);
-    if (file === undefined || file === NOT_A_FILE || Buffer.compare(file.content, content) !== 0) return false;
+    if (file === undefined || file === NOT_OURS || Buffer.compare(file.content, content) !== 0) return false;
     if ((mode & 0o077) === 0 && (file.mode & 0o077) !== 0) return false;
   }
   return true;
@@ -136,7 +137,7 @@ export async function leftovers(files: Files, parent: string): Promise<{ name: s
   return found;
 }
 
-const NOT_A_FILE: FileContent = { content: new Uint8Array(), mode: 0 };
+const NOT_OURS: FileContent = { content: new Uint8Array(), mode: 0 };
 const GENERATION = /^\.(.+)\.([a-z-]+)-[0-9a-f]{12}(?:\.link)?$/;
 const ASIDE = /^\.(.+)\.aside$/;
 

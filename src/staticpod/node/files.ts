@@ -40,6 +40,7 @@ export interface FileInfo {
   readonly kind: EntryKind;
   /** Permission bits. */
   readonly mode: number;
+  readonly size: number;
   readonly modifiedAt: Date;
 }
 
@@ -72,7 +73,7 @@ export function systemFiles(root = '/'): Files {
     },
     async info(path) {
       const found = await ifThere(stat(at(path)));
-      return found && { kind: kindOf(found), mode: found.mode & 0o7777, modifiedAt: found.mtime };
+      return found && { kind: kindOf(found), mode: found.mode & 0o7777, size: found.size, modifiedAt: found.mtime };
     },
     async linkTarget(path) {
       const found = await ifThere(lstat(at(path)));

@@ -1,104 +1,16 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { silentLog } from '../../controller/log.ts';
-import { VirtualClock, systemClock } from '../../kube/clock.ts';
-import { KubeError } from '../../kube/error.ts';
+import { VirtualClock } from '../../kube/clock.ts';
 import { recordingEvents } from '../../kube/events.ts';
-import { MemoryKube } from '../../kube/memory.ts';
-import {
-  CONFIG_MAPS,
-  type KubeObject,
-  NODES,
-  type ObjectKey,
-  PODS,
-  type Resource,
-  SECRETS,
-} from '../../kube/resource.ts';
+import { NODES, SECRETS } from '../../kube/resource.ts';
 import { leftovers } from './directory-swap.ts';
 import type { Files } from './files.ts';
-import { copyContent, type InstallerDeps, runInstaller, settle } from './installer.ts';
+import { copyContent, runInstaller } from './installer.ts';
+import { cluster, CountingKube, deps, installerPod, manifestText, NAMESPACE, options } from './installer-testing.ts';
 import { type InstallerOptions, parseInstallerOptions } from './installer-options.ts';
 import { readManifest } from './manifest.ts';
 import { Crash, type CrashMoment, crashingFiles, failingFiles, temporaryFiles, visibleTree } from './testing.ts';
-
-const NAMESPACE = 'openshift-kube-apiserver';
-
-const base64 = (text: string) => Buffer.from(text).toString('base64');
-const manifestText = (revision: string, name = 'kube-apiserver') =>
-  JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { namespace: NAMESPACE, name, labels: { revision } },
-    spec: { containers: [{ name, args: ['--node=NODE_NAME', '--env=NODE_ENVVAR_NAME'] }] },
-  });
-
-class CountingKube extends MemoryKube {
-  readonly reads: string[] = [];
-  failures: { path: string; code: number; times: number }[] = [];
-
-  override async get<T extends KubeObject>(resource: Resource<T>, key: ObjectKey): Promise<T> {
-    this.reads.push(`${resource.plural}/${key.name}`);
-    const failure = this.failures.find(({ path, times }) => times > 0 && path === `${resource.plural}/${key.name}`);
-    if (failure !== undefined) {
-      failure.times--;
-      throw new KubeError(failure.code, 'InternalError', `the server answered ${failure.code}`);
-    }
-    return super.get(resource, key);
-  }
-
-  async secret(name: string, data: Record<string, string>): Promise<void> {
-    const encoded = Object.fromEntries(Object.entries(data).map(([key, text]) => [key, base64(text)]));
-    await this.create(SECRETS, { metadata: { namespace: NAMESPACE, name }, data: encoded });
-  }
-
-  async configMap(name: string, data: Record<string, string>): Promise<void> {
-    await this.create(CONFIG_MAPS, { metadata: { namespace: NAMESPACE, name }, data });
-  }
-}
-
-function options(overrides: Partial<InstallerOptions> = {}): InstallerOptions {
-  return {
-    revision: '7',
-    nodeName: 'master-0.example',
-    namespace: NAMESPACE,
-    pod: 'kube-apiserver-pod',
-    resourceDir: '/etc/kubernetes/static-pod-resources',
-    podManifestDir: '/etc/kubernetes/manifests',
-    configMaps: ['kube-apiserver-pod', 'config'],
-    optionalConfigMaps: ['cloud-config'],
-    secrets: ['etcd-client'],
-    optionalSecrets: ['encryption-config'],
-    certDir: '/etc/kubernetes/static-pod-resources/kube-apiserver-certs',
-    certConfigMaps: ['client-ca'],
-    optionalCertConfigMaps: [],
-    certSecrets: ['serving'],
-    optionalCertSecrets: ['user-serving-cert-000'],
-    timeoutMs: 120_000,
-    settlePauseMs: 30_000,
-    ...overrides,
-  };
-}
-
-async function cluster(revisions: readonly string[] = ['7']): Promise<CountingKube> {
-  const kube = new CountingKube();
-  for (const revision of revisions) {
-    await kube.configMap(`kube-apiserver-pod-${revision}`, { 'pod.yaml': manifestText('REVISION'), version: 'x' });
-    await kube.configMap(`config-${revision}`, { 'config.yaml': 'node: NODE_NAME', 'setup.sh': 'echo REVISION' });
-    await kube.secret(`etcd-client-${revision}`, {
-      'tls.crt': `certificate ${revision}`,
-      'tls.key': `key ${revision}`,
-    });
-  }
-  await kube.configMap('client-ca', { 'ca-bundle.crt': 'REVISION bundle' });
-  await kube.secret('serving', { 'tls.crt': 'serving certificate', 'tls.key': 'serving key' });
-  return kube;
-}
-
-function deps(kube: CountingKube, files: Files, overrides: Partial<InstallerDeps> = {}): InstallerDeps {
-  const lock = async () => ({ release: () => {} });
-  return { kube, files, clock: systemClock, log: silentLog, events: recordingEvents(), lock, ...overrides };
-}
 
 test('the installer writes the revision, primes the certificates and puts the manifest in place', async t => {
   const { files } = await temporaryFiles(t);
@@ -354,74 +266,6 @@ test('an old kubelet gets a fresh identity with each manifest', async t => {
   await copyContent(options(), deps(kube, files));
   const manifest = await files.readFile('/etc/kubernetes/manifests/kube-apiserver-pod.yaml');
   assert.match(readManifest(manifest.toString(), 'manifest').metadata?.uid ?? '', /^[0-9a-f-]{36}$/);
-});
-
-async function installerPod(
-  kube: MemoryKube,
-  name: string,
-  isEnded: boolean,
-  nodeName = 'master-0.example',
-): Promise<void> {
-  await kube.create(PODS, {
-    metadata: { namespace: NAMESPACE, name, labels: { app: 'installer' } },
-    spec: { nodeName, containers: [] },
-    status: {
-      containerStatuses: [
-        { name: 'installer', state: isEnded ? { terminated: { exitCode: 0 } } : { running: {} } },
-      ] as never,
-    },
-  });
-}
-
-test('an installer waits for older ones, pauses, and gives way to a newer one', async t => {
-  const { files } = await temporaryFiles(t);
-  const clock = new VirtualClock('2026-01-01T00:00:00Z');
-  const kube = new CountingKube();
-  await installerPod(kube, 'installer-7-master-0.example', false);
-  await installerPod(kube, 'installer-6-master-0.example', false);
-  await installerPod(kube, 'installer-9-master-1', false, 'master-1');
-  let outcome = 'waiting';
-  const settled = settle(options(), deps(kube, files, { clock })).then(
-    () => {
-      outcome = 'proceed';
-    },
-    (error: Error) => {
-      outcome = error.message;
-    },
-  );
-  await clock.advance(20_000);
-  assert.equal(outcome, 'waiting');
-  await kube.delete(PODS, { namespace: NAMESPACE, name: 'installer-6-master-0.example' });
-  await clock.advance(10_000);
-  assert.equal(outcome, 'waiting', 'the pause');
-  await clock.advance(30_000);
-  await settled;
-  assert.equal(outcome, 'proceed');
-
-  const late = settle(options(), deps(kube, files, { clock }));
-  await installerPod(kube, 'installer-8-master-0.example', false);
-  const rejected = assert.rejects(late, /more recent revision present on node: thisRevision=7, moreRecentRevision=8/);
-  await clock.advance(60_000);
-  await rejected;
-});
-
-test('waiting for an installer that never ends is an error after a minute, and can be cancelled (T29)', async t => {
-  const { files } = await temporaryFiles(t);
-  const clock = new VirtualClock('2026-01-01T00:00:00Z');
-  const kube = new CountingKube();
-  await installerPod(kube, 'installer-7-master-0.example', false);
-  await installerPod(kube, 'installer-6-master-0.example', false);
-  const rejected = assert.rejects(
-    settle(options(), deps(kube, files, { clock })),
-    /timed out waiting for other installers/,
-  );
-  await clock.advance(61_000);
-  await rejected;
-  const stop = new AbortController();
-  const cancelled = assert.rejects(settle(options(), deps(kube, files, { clock, signal: stop.signal })), /stop now/);
-  await clock.advance(1000);
-  stop.abort(new Error('stop now'));
-  await cancelled;
 });
 
 test('the flags of the installer are those of upstream', () => {

@@ -83,9 +83,10 @@ async function run(
   deps: StartupMonitorDeps,
   clock: VirtualClock,
   signal = new AbortController().signal,
+  options = OPTIONS,
 ): Promise<string> {
   let outcome: string | undefined;
-  const running = runStartupMonitor(OPTIONS, deps, signal).then(
+  const running = runStartupMonitor(options, deps, signal).then(
     result => {
       outcome = result;
     },
@@ -175,7 +176,7 @@ test('a monitor that dies at any step of falling back leaves a whole manifest', 
   for (let at = 1; ; at++) {
     const files = await node(t, [7, 8]);
     const { clock, deps } = harness(crashingFiles(files, at, 'halfway'), () => NOT_READY);
-    const outcome = await run(deps, clock);
+    const outcome = await run(deps, clock, undefined, { ...OPTIONS, fallbackTimeoutMs: 3000 });
     const revision = readManifest((await files.readFile(MANIFEST)).toString(), `step ${at}`).metadata?.labels?.revision;
     assert.ok(revision === '7' || revision === '8');
     if (outcome === 'fell back') break;

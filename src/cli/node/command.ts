@@ -1,0 +1,70 @@
+import type { Command } from 'commander';
+
+/** A program that runs in a pod on a control-plane node. Its flags are upstream's and are read by the program itself. */
+interface NodeProgram {
+  readonly name: string;
+  readonly summary: string;
+  readonly usage: string;
+  /** Started by local nodes only. */
+  readonly hidden?: boolean;
+  run(argv: readonly string[]): Promise<number>;
+}
+
+const PROGRAMS: readonly NodeProgram[] = [
+  {
+    name: 'installer',
+    summary: 'put one revision of a static pod onto this node',
+    usage:
+      '--revision N --namespace NS --pod CONFIGMAP --resource-dir DIR --pod-manifest-dir DIR [--configmaps A,B] [--secrets A,B] [--cert-dir DIR ...]',
+    run: async argv => (await import('../../staticpod/node/main.ts')).installerMain(argv, process.env),
+  },
+  {
+    name: 'prune',
+    summary: 'remove revisions of a static pod that nobody needs any more from this node',
+    usage:
+      '--max-eligible-revision N --protected-revisions N,N --resource-dir DIR --cert-dir DIR --static-pod-name NAME',
+    run: async argv => (await import('../../staticpod/node/main.ts')).pruneMain(argv, process.env),
+  },
+  {
+    name: 'cert-syncer',
+    summary: 'keep the certificate files of the kube-apiserver pod equal to their Secrets and ConfigMaps',
+    usage: '--kubeconfig FILE --namespace NS --destination-dir DIR [--tls-server-name-override NAME]',
+    run: async argv => {
+      const { certSyncerMain } = await import('../../staticpod/node/main.ts');
+      const { UNREVISIONED } = await import('../../kube-apiserver/operand-objects.ts');
+      return certSyncerMain(argv, process.env, UNREVISIONED);
+    },
+  },
+  {
+    name: 'stand-in-apiserver',
+    summary: 'a TLS server that reads the files of kube-apiserver and follows its reload rules',
+    usage: 'the flags of kube-apiserver',
+    hidden: true,
+    run: async argv => (await import('../../local/stand-in-apiserver.ts')).standInApiserverMain(argv, process.env),
+  },
+  {
+    name: 'stand-in-etcd',
+    summary: 'a TLS server that reads the files of etcd',
+    usage: 'the flags of etcd',
+    hidden: true,
+    run: async argv => (await import('../../local/stand-in-etcd.ts')).standInEtcdMain(argv, process.env),
+  },
+];
+
+/** `rotunda installer`, `prune`, `cert-syncer`: what runs in pods on control-plane nodes. */
+export function addNodePrograms(program: Command): void {
+  for (const { name, summary, usage, hidden = false, run } of PROGRAMS) {
+    program
+      .command(name, { hidden })
+      .summary(summary)
+      .description(
+        `${summary[0]?.toUpperCase()}${summary.slice(1)}. Started by the operators; the flags are those of OpenShift's program.`,
+      )
+      .usage(usage)
+      .allowUnknownOption()
+      .allowExcessArguments()
+      .action(async () => {
+        process.exitCode = await run(process.argv.slice(process.argv.indexOf(name) + 1));
+      });
+  }
+}

@@ -1,0 +1,18 @@
+/** Where the operator lives, with its signers and intermediate bundles (spec 20, 0). */
+export const OPERATOR_NAMESPACE = 'openshift-kube-apiserver-operator';
+/** What the static pod consumes. */
+export const OPERAND_NAMESPACE = 'openshift-kube-apiserver';
+/** What users, the installer or other operators supply. */
+export const CONFIG_NAMESPACE = 'openshift-config';
+/** What operators publish for others. */
+export const MANAGED_NAMESPACE = 'openshift-config-managed';
+/** Where etcd runs: its members are observed there. */
+export const ETCD_NAMESPACE = 'openshift-etcd';
+
+/** The namespaces whose ConfigMaps and Secrets the operator reads and writes. */
+export const WATCHED_NAMESPACES = [
+  OPERATOR_NAMESPACE,
+  OPERAND_NAMESPACE,
+  CONFIG_NAMESPACE,
+  MANAGED_NAMESPACE,
+] as const;

@@ -1,0 +1,25 @@
+import { systemClock } from '../kube/clock.ts';
+import { etcdSettings } from './stand-in-flags.ts';
+import { serveUntilStopped } from './stand-in-main.ts';
+import { sendJson, StandInServer } from './stand-in-server.ts';
+
+/** Takes the place of etcd where it is not installed: its TLS listeners and their reload rules, no store. */
+export function standInEtcdMain(
+  argv: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
+  return serveUntilStopped('stand-in-etcd', log => {
+    const { client, peer } = etcdSettings(argv, env);
+    const answer: ConstructorParameters<typeof StandInServer>[0]['answer'] = (path, response) => {
+      if (path === '/health') sendJson(response, { health: 'true', reason: '' });
+      else if (path === '/version') sendJson(response, { etcdserver: '3.5.0+rotunda-stand-in', etcdcluster: '3.5.0' });
+      return path === '/health' || path === '/version';
+    };
+    const servers = [new StandInServer({ name: 'etcd', settings: client, log, clock: systemClock, answer })];
+    if (peer !== undefined)
+      servers.push(new StandInServer({ name: 'etcd-peer', settings: peer, log, clock: systemClock }));
+    return servers;
+  });
+}
+
+if (import.meta.main) process.exitCode = await standInEtcdMain(process.argv.slice(2), process.env);
