@@ -1,6 +1,10 @@
 import type { AdditionalAnnotations } from '../certrotation/annotations.ts';
 import type { UserInfo } from '../pki/user.ts';
-import { MANAGED_NAMESPACE as MANAGED, OPERAND_NAMESPACE as OPERAND, OPERATOR_NAMESPACE as OPERATOR } from './namespaces.ts';
+import {
+  MANAGED_NAMESPACE as MANAGED,
+  OPERAND_NAMESPACE as OPERAND,
+  OPERATOR_NAMESPACE as OPERATOR,
+} from './namespaces.ts';
 
 /** One rotation unit of the kube-apiserver operator as data (spec 20, 1.1). Days are scaled by the rotation day. */
 export interface Chain {
@@ -162,7 +166,9 @@ export function lifetimeOf(
 }
 
 /** Each signer once, with the chains that share it, in the order of the table. */
-export function signersOf(chains: readonly Chain[]): { signer: CertificateObject; bundle: ObjectName; chains: Chain[] }[] {
+export function signersOf(
+  chains: readonly Chain[],
+): { signer: CertificateObject; bundle: ObjectName; chains: Chain[] }[] {
   const bySigner = Map.groupBy(chains, chain => `${chain.signer.namespace}/${chain.signer.name}`);
   return [...bySigner.values()].map(sharing => {
     const [{ signer: shared, bundle }] = sharing as [Chain, ...Chain[]];

@@ -10,9 +10,4 @@ export const MANAGED_NAMESPACE = 'openshift-config-managed';
 export const ETCD_NAMESPACE = 'openshift-etcd';
 
 /** The namespaces whose ConfigMaps and Secrets the operator reads and writes. */
-export const WATCHED_NAMESPACES = [
-  OPERATOR_NAMESPACE,
-  OPERAND_NAMESPACE,
-  CONFIG_NAMESPACE,
-  MANAGED_NAMESPACE,
-] as const;
+export const WATCHED_NAMESPACES = [OPERATOR_NAMESPACE, OPERAND_NAMESPACE, CONFIG_NAMESPACE, MANAGED_NAMESPACE] as const;

@@ -69,20 +69,28 @@ export const OPERAND_OBJECTS: readonly OperandObject[] = [
     { process: CERT_REGENERATION, setting: 'cert-regeneration-controller --kubeconfig', takes: 'restart' },
     { process: WATCH_TERMINATION, setting: 'watch-termination --kubeconfig', takes: 'restart' },
   ]),
-  optional(revisioned('ConfigMap', 'oauth-metadata', ['oauthMetadata'], BY_OBSERVER, [atStart('authConfig.oauthMetadataFile')])),
+  optional(
+    revisioned('ConfigMap', 'oauth-metadata', ['oauthMetadata'], BY_OBSERVER, [
+      atStart('authConfig.oauthMetadataFile'),
+    ]),
+  ),
   optional(revisioned('ConfigMap', 'cloud-config', ['<cloud.conf>'], BY_OBSERVER, [atStart('--cloud-config')])),
   revisioned('ConfigMap', 'bound-sa-token-signing-certs', PUBLIC_KEYS, 'BoundSATokenSignerController', [
     atStart('serviceAccountPublicKeyFiles (directory)'),
   ]),
   revisioned('ConfigMap', 'etcd-serving-ca', BUNDLE, RESOURCE_SYNC, [atStart('--etcd-cafile')]),
   optional(
-    revisioned('ConfigMap', 'kube-apiserver-server-ca', BUNDLE, TARGET_CONFIG, [
-      ...[CERT_SYNCER, CERT_REGENERATION, WATCH_TERMINATION, CHECK_ENDPOINTS, NODE_ADMIN].map(process => ({
+    revisioned(
+      'ConfigMap',
+      'kube-apiserver-server-ca',
+      BUNDLE,
+      TARGET_CONFIG,
+      [CERT_SYNCER, CERT_REGENERATION, WATCH_TERMINATION, CHECK_ENDPOINTS, NODE_ADMIN].map(process => ({
         process,
         setting: 'certificate-authority of the in-pod kubeconfigs',
         takes: 'restart' as const,
       })),
-    ]),
+    ),
   ),
   revisioned('ConfigMap', 'kubelet-serving-ca', BUNDLE, RESOURCE_SYNC, [atStart('--kubelet-certificate-authority')]),
   revisioned('ConfigMap', 'sa-token-signing-certs', PUBLIC_KEYS, RESOURCE_SYNC, [

@@ -11,7 +11,16 @@ const bundle = configMap('ns', 'bundle');
 function delivery(object: typeof leaf, carrier: Carrier, takes: Takes): Delivery {
   const directory = `/etc/${object.name}`;
   const uses = [{ process: 'server', setting: '--file', takes }];
-  return { object, carrier, nodes: 'control-plane', hostDirectory: directory, directory, files: ['f'], optional: false, uses };
+  return {
+    object,
+    carrier,
+    nodes: 'control-plane',
+    hostDirectory: directory,
+    directory,
+    files: ['f'],
+    optional: false,
+    uses,
+  };
 }
 
 function graph(deliveries: readonly Delivery[], flows: TrustGraph['flows'] = []): TrustGraph {

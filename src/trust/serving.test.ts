@@ -3,12 +3,9 @@ import { test } from 'node:test';
 import { secret } from './object.ts';
 import { servedCertificate, type ServedCertificates } from './serving.ts';
 
-const [fallback, first, second, explicit] = ['fallback', 'first', 'second', 'explicit'].map(name => secret('ns', name)) as [
-  ReturnType<typeof secret>,
-  ReturnType<typeof secret>,
-  ReturnType<typeof secret>,
-  ReturnType<typeof secret>,
-];
+const [fallback, first, second, explicit] = ['fallback', 'first', 'second', 'explicit'].map(name =>
+  secret('ns', name),
+) as [ReturnType<typeof secret>, ReturnType<typeof secret>, ReturnType<typeof secret>, ReturnType<typeof secret>];
 const served: ServedCertificates = {
   fallback,
   named: [
