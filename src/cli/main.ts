@@ -4,6 +4,7 @@ import { VERSION } from '../kube/version.ts';
 import { addApi } from './api/command.ts';
 import { addExplain } from './explain/command.ts';
 import { addNodePrograms } from './node/command.ts';
+import { addOperators } from './operator/command.ts';
 import { UsageError } from './usage-error.ts';
 
 const program = new Command('rotunda')
@@ -15,6 +16,7 @@ const program = new Command('rotunda')
   .exitOverride();
 addExplain(program);
 addApi(program);
+addOperators(program);
 addNodePrograms(program);
 // A reader that closes its end early (| head) is not an error of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

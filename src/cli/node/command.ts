@@ -36,6 +36,35 @@ const PROGRAMS: readonly NodeProgram[] = [
     },
   },
   {
+    name: 'startup-monitor',
+    summary: 'watch a new revision of kube-apiserver start, and go back to the last good one when it does not',
+    usage:
+      '--revision N --node-name NAME --manifests-dir DIR --resource-dir DIR --target-name NAME --fallback-timeout-duration D',
+    run: async argv => {
+      const { startupMonitorMain } = await import('../../staticpod/node/main.ts');
+      const { monitoredKubeApiserver } = await import('../../kube-apiserver/programs/startup-readiness.ts');
+      return startupMonitorMain(argv, process.env, monitoredKubeApiserver);
+    },
+  },
+  {
+    name: 'cert-regeneration-controller',
+    summary: 'bring a cluster whose certificates have expired back, beside the operator or without it',
+    usage: '--kubeconfig FILE --namespace NS',
+    run: async argv => (await import('../../kube-apiserver/programs/main.ts')).certRegenerationMain(argv, process.env),
+  },
+  {
+    name: 'insecure-readyz',
+    summary: 'tell load balancers over plain HTTP whether kube-apiserver is ready',
+    usage: '[--insecure-port N] [--delegate-url URL]',
+    run: async argv => (await import('../../kube-apiserver/programs/main.ts')).insecureReadyzMain(argv, process.env),
+  },
+  {
+    name: 'check-endpoints',
+    summary: 'write down when the endpoints a node depends on cannot be reached',
+    usage: '--kubeconfig FILE --namespace NS [--listen ADDRESS:PORT]',
+    run: async argv => (await import('../../kube-apiserver/programs/main.ts')).checkEndpointsMain(argv, process.env),
+  },
+  {
     name: 'stand-in-apiserver',
     summary: 'a TLS server that reads the files of kube-apiserver and follows its reload rules',
     usage: 'the flags of kube-apiserver',

@@ -117,7 +117,7 @@ export function startupMonitorMain(argv: readonly string[], env: Env, operand: M
 }
 
 /** Runs a program until it ends or the process is told to; an error becomes the last line and the termination message. */
-async function asProgram(
+export async function asProgram(
   name: string,
   env: Env,
   run: (log: Log, signal: AbortSignal) => Promise<void>,
@@ -143,13 +143,18 @@ async function asProgram(
   }
 }
 
-interface Client {
+export interface NodeClient {
   readonly kube: Kube;
   readonly events: EventWriter;
   close(): Promise<void>;
 }
 
-async function connect(kubeconfig: string | undefined, env: Env, log: Log, tlsServerName?: string): Promise<Client> {
+export async function connect(
+  kubeconfig: string | undefined,
+  env: Env,
+  log: Log,
+  tlsServerName?: string,
+): Promise<NodeClient> {
   const access = await findAccess(kubeconfig, env);
   const kube = new HttpKube(tlsServerName === undefined ? access : askingFor(access, tlsServerName), {
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
@@ -187,7 +192,7 @@ function askingFor(access: Access, serverName: string): Access {
   };
 }
 
-function ownPod(namespace: string, env: Env): ObjectReference {
+export function ownPod(namespace: string, env: Env): ObjectReference {
   const { POD_NAME: name, POD_NAMESPACE: podNamespace = namespace } = env;
   if (name) return { apiVersion: 'v1', kind: 'Pod', namespace: podNamespace, name };
   return { apiVersion: 'v1', kind: 'Namespace', name: namespace, namespace };

@@ -14,7 +14,7 @@ type State = NonNullable<NonNullable<NonNullable<Pod['status']>['containerStatus
 
 function podWith(
   name: string,
-  containers: readonly { spec?: Partial<Container>; ready?: boolean; state: State }[],
+  containers: readonly { spec?: Partial<Container>; ready?: boolean; state: State; lastState?: State }[],
 ): Pod {
   const nameOf = (index: number) => String.fromCharCode(122 - index);
   return {
@@ -23,13 +23,14 @@ function podWith(
     status: {
       // Sorted by name, the other way round than the containers.
       containerStatuses: containers
-        .map(({ ready = false, state }, index) => ({
+        .map(({ ready = false, state, lastState = {} }, index) => ({
           name: nameOf(index),
           image: '',
           imageID: '',
           restartCount: 0,
           ready,
           state,
+          lastState,
         }))
         .reverse(),
     },
@@ -78,6 +79,17 @@ describe('the state of static pods (spec 30, section 13)', () => {
       'pod/p container "x" is terminated: Completed: ',
       'pod/p container "z" is waiting: CrashLoopBackOff: back-off 5m',
       'no quorum',
+    ]);
+  });
+
+  test('a container that waits to be started again is told with what it said when it ended', () => {
+    const state = { waiting: { reason: 'CrashLoopBackOff', message: 'back-off 5m' } };
+    const lastState = { terminated: { exitCode: 2, reason: 'Error', message: 'no such file\n' } };
+    const { condition } = describePods([podWith('p', [{ state, lastState }])], NOW);
+    assert.equal(condition.status, 'True');
+    assert.deepEqual(condition.message?.split('\n'), [
+      'pod/p container "z" is waiting: CrashLoopBackOff: back-off 5m',
+      'pod/p container "z" ended with exit code 2: no such file',
     ]);
   });
 });

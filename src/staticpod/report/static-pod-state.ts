@@ -92,7 +92,8 @@ function describeContainer(
   const { waiting, running, terminated } = container.state ?? {};
   if (waiting !== undefined) {
     if (waiting.reason === 'PodInitializing') return [];
-    return [{ text: `${what} is waiting: ${waiting.reason ?? ''}: ${waiting.message ?? ''}`, fails: true }];
+    const text = `${what} is waiting: ${waiting.reason ?? ''}: ${waiting.message ?? ''}`;
+    return [{ text, fails: true }, ...lastWords(what, container)];
   }
   if (terminated !== undefined) {
     const text = `${what} is terminated: ${terminated.reason ?? ''}: ${terminated.message ?? ''}`;
@@ -103,6 +104,12 @@ function describeContainer(
   const dueAt = new Date(started.getTime() + startupAllowanceMs(spec) + 1);
   if (now < dueAt) return [{ dueAt }];
   return [{ text: `${what} started at ${goTime(running.startedAt)} is still not ready` }];
+}
+
+/** Beyond 4.16: a container that keeps ending waits most of the time, and the waiting does not say what is wrong with it. */
+function lastWords(what: string, { lastState }: ContainerStatus): Finding[] {
+  const { exitCode, message = '' } = lastState?.terminated ?? {};
+  return message === '' ? [] : [{ text: `${what} ended with exit code ${exitCode}: ${message.trim()}` }];
 }
 
 const WITHOUT_LIVENESS_MS = seconds(30);

@@ -1,0 +1,65 @@
+import type { Registry } from '@prometheus-io/client';
+import { collectGauge } from './collected.ts';
+import type { CertificateReport, ManagedCertificate } from './managed-certificates.ts';
+
+export const NOT_AFTER_METRIC = 'rotunda_certificate_not_after_timestamp_seconds';
+export const NOT_BEFORE_METRIC = 'rotunda_certificate_not_before_timestamp_seconds';
+export const REFRESH_METRIC = 'rotunda_certificate_refresh_timestamp_seconds';
+export const UNREADABLE_METRIC = 'rotunda_certificate_unreadable';
+export const OBJECTS_METRIC = 'rotunda_certificates';
+export const SOURCE_UP_METRIC = 'rotunda_certificate_source_up';
+
+const LABELS = ['kind', 'namespace', 'name', 'role', 'subject', 'issuer', 'owner', 'superseded'] as const;
+
+export interface CertificateMetricsOptions {
+  /** Looked at when somebody asks. */
+  readonly report: () => CertificateReport;
+  /** Whether what the report reads from is complete. */
+  readonly isUp: () => boolean;
+}
+
+/**
+ * When every certificate we manage ends, as Unix time: a query subtracts `time()` (spec 70, 8.2). Old CAs that stay in a bundle
+ * for the overlap are marked as superseded, so that nobody is woken up for them.
+ */
+export function certificateMetrics(registry: Registry, { report, isUp }: CertificateMetricsOptions): void {
+  const times = (name: string, help: string, time: (certificate: ManagedCertificate) => Date | undefined) =>
+    collectGauge(registry, {
+      name,
+      help,
+      labels: LABELS,
+      values: () =>
+        report().certificates.flatMap(certificate => {
+          const at = time(certificate);
+          return at === undefined ? [] : [[labelsOf(certificate), at.getTime() / 1000] as const];
+        }),
+    });
+  times(NOT_AFTER_METRIC, 'When a certificate ends, in Unix seconds.', ({ notAfter }) => notAfter);
+  times(NOT_BEFORE_METRIC, 'When a certificate began, in Unix seconds.', ({ notBefore }) => notBefore);
+  times(REFRESH_METRIC, 'When a certificate will be replaced, in Unix seconds.', ({ refreshAt }) => refreshAt);
+  collectGauge(registry, {
+    name: UNREADABLE_METRIC,
+    help: 'An object that should hold certificates but holds nothing that can be read.',
+    labels: ['kind', 'namespace', 'name'],
+    values: () => report().unreadable.map(({ kind, namespace, name }) => [{ kind, namespace, name }, 1] as const),
+  });
+  collectGauge(registry, {
+    name: OBJECTS_METRIC,
+    help: 'How many certificates are seen, by role.',
+    labels: ['role'],
+    values: () => {
+      const byRole = Map.groupBy(report().certificates, ({ role }) => role);
+      return [...byRole].map(([role, certificates]) => [{ role }, certificates.length] as const);
+    },
+  });
+  collectGauge<string>(registry, {
+    name: SOURCE_UP_METRIC,
+    help: 'Whether the objects these metrics are made from can be seen.',
+    values: () => [[{}, isUp() ? 1 : 0]],
+  });
+}
+
+function labelsOf({ object, role, subject, issuer, owner, isSuperseded }: ManagedCertificate) {
+  const { kind, namespace, name } = object;
+  return { kind, namespace, name, role, subject, issuer, owner, superseded: String(isSuperseded) };
+}

@@ -1,0 +1,50 @@
+import type { CopyRule } from '../copies.ts';
+import type { Config } from '../resources.ts';
+import { mergeConfigs, prunedTo } from '../target-config/merge.ts';
+import { oauthMetadata, serviceAccountIssuer, webhookAuthenticator } from './authentication.ts';
+import { cloudProvider } from './cloud.ts';
+import { namedCertificates, userClientCA } from './named-certificates.ts';
+import { nodePortRange, proxyVariables, restrictedNetworks, servicesSubnet } from './network.ts';
+import type { Observation, ObserveInputs, Observer } from './observation.ts';
+import { encryption, etcdServers } from './storage.ts';
+import { termination } from './termination.ts';
+
+/** Everybody who looks at the cluster's configuration. */
+export const OBSERVERS: readonly Observer[] = [
+  namedCertificates,
+  userClientCA,
+  termination,
+  oauthMetadata,
+  serviceAccountIssuer,
+  webhookAuthenticator,
+  encryption,
+  etcdServers,
+  cloudProvider,
+  restrictedNetworks,
+  servicesSubnet,
+  nodePortRange,
+  proxyVariables,
+];
+
+/** What all of them see together. Each speaks for its own paths only, and keeps there what it said before when it is in trouble. */
+export function observeAll(
+  inputs: ObserveInputs,
+  previous: Config,
+  observers: readonly Observer[] = OBSERVERS,
+): {
+  config: Config;
+  copies: readonly CopyRule[];
+  errors: readonly string[];
+  events: NonNullable<Observation['events']>;
+} {
+  const observations = observers.map(observer => {
+    const observation = observer.observe(inputs, prunedTo(previous, observer.paths));
+    return { ...observation, config: prunedTo(observation.config, observer.paths) };
+  });
+  return {
+    config: mergeConfigs(...observations.map(({ config }) => config)),
+    copies: observations.flatMap(({ copies = [] }) => copies),
+    errors: [...new Set(observations.flatMap(({ errors = [] }) => errors))],
+    events: observations.flatMap(({ events = [] }) => events),
+  };
+}

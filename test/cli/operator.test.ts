@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { load } from 'js-yaml';
+import type { CustomResourceDefinition } from 'kubernetes-types/apiextensions/v1.d.ts';
+import { type Api, startApi } from '../../src/api/api.ts';
+import { type KubeObject, LEASES, resource, SECRETS } from '../../src/kube/resource.ts';
+import { eventually } from '../contract/cluster.ts';
+
+const root = new URL('../..', import.meta.url).pathname;
+const main = join(root, 'src/cli/main.ts');
+const DEFINITIONS = resource<CustomResourceDefinition>(
+  'apiextensions.k8s.io/v1',
+  'CustomResourceDefinition',
+  'customresourcedefinitions',
+  false,
+);
+const OPERATORS = resource<KubeObject & { status?: { conditions?: { type: string; status: string }[] } }>(
+  'operator.openshift.io/v1',
+  'KubeAPIServer',
+  'kubeapiservers',
+  false,
+);
+const OPERATOR = 'openshift-kube-apiserver-operator';
+
+describe('rotunda kube-apiserver-operator', () => {
+  let api: Api;
+  const dir = mkdtempSync(join(tmpdir(), 'rotunda-operator-'));
+  const children: ChildProcess[] = [];
+  before(async () => {
+    api = await startApi({ dir });
+    const folder = join(root, 'manifests/crds');
+    for (const file of readdirSync(folder).filter(name => /^(?:config|operator|controlplane)\..*\.yaml$/.test(name))) {
+      await api.kube.create(DEFINITIONS, load(readFileSync(join(folder, file), 'utf8')) as CustomResourceDefinition);
+    }
+  });
+  after(async () => {
+    for (const child of children) child.kill('SIGKILL');
+    await api.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  test('one of two leads and makes the chains; told to stop, both end cleanly and the lease is free', async () => {
+    const [first, second] = [start(), start()];
+    await eventually('the signers', async () => (await signers()).length === 8);
+    await eventually('a holder', async () => (await lease())?.spec?.holderIdentity || undefined);
+    const condition = (type: string) => async () => {
+      const operator = await api.kube.get(OPERATORS, { name: 'cluster' });
+      return operator.status?.conditions?.find(found => found.type === type)?.status;
+    };
+    await eventually(
+      'the condition',
+      async () => (await condition('CertRotation_LocalhostServing_Degraded')()) === 'False',
+    );
+    // Network and Infrastructure are not there: that is said, and the other chains go on.
+    await eventually('the complaint', async () => (await condition('CertRotationHostnamesDegraded')()) === 'True');
+
+    for (const child of [first, second]) {
+      const ended = once(child, 'exit') as Promise<[number | null]>;
+      child.kill('SIGTERM');
+      assert.equal((await ended)[0], 0);
+    }
+    assert.equal((await lease())?.spec?.holderIdentity ?? '', '');
+  });
+
+  test('no key reaches the log', () => {
+    assert.doesNotMatch(output, /PRIVATE KEY|"tls\.key"/);
+  });
+
+  const bad: [string, string[], RegExp][] = [
+    ['a kubeconfig that is not there', ['--kubeconfig', '/does/not/exist'], /error: .*\/does\/not\/exist/],
+    ['a rotation day of a week', ['--rotation-day', '168h'], /error: --rotation-day must be a duration from 1s to 24h/],
+    ['an unknown flavor', ['--flavor', 'vanilla'], /error: --flavor must be kubernetes or openshift/],
+    ['an address without a port', ['--listen', 'localhost'], /error: --listen must be <address>:<port>/],
+  ];
+  for (const [what, args, message] of bad) {
+    test(`${what}: one clear line and exit code 2`, () => {
+      const { status, stderr } = spawnSync(process.execPath, [main, 'kube-apiserver-operator', ...args], {
+        encoding: 'utf8',
+        timeout: 30_000,
+      });
+      assert.equal(status, 2, stderr);
+      assert.match(stderr, message);
+    });
+  }
+
+  let output = '';
+  function start(): ChildProcess {
+    const child = spawn(process.execPath, [main, 'kube-apiserver-operator', '--kubeconfig', join(dir, 'kubeconfig')], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    children.push(child);
+    return child;
+  }
+
+  async function signers() {
+    const labelSelector = 'auth.openshift.io/managed-certificate-type=signer';
+    return (await api.kube.list(SECRETS, { namespace: OPERATOR, labelSelector })).items;
+  }
+
+  function lease() {
+    return api.kube.get(LEASES, { namespace: OPERATOR, name: 'kube-apiserver-operator-lock' }).catch(() => undefined);
+  }
+});
