@@ -3,11 +3,11 @@ import { mkdirSync, renameSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { installPackage } from './debian.ts';
 
 const run = promisify(execFile);
 /** Building takes about three minutes on two cores when nothing is cached. */
 const BUILD_TIMEOUT_MS = 8 * 60_000;
-const INSTALL_TIMEOUT_MS = 3 * 60_000;
 
 export type Found = { readonly program: string } | { readonly missing: string };
 
@@ -19,7 +19,7 @@ export async function findKubectl(): Promise<Found> {
   const problems: string[] = ['none on the PATH'];
   for (const [how, attempt] of [
     ['built from its Go module', () => build(built)],
-    ["from Debian's package kubernetes-client", installPackage],
+    ["from Debian's package kubernetes-client", fromDebian],
   ] as const) {
     try {
       const program = await attempt();
@@ -50,9 +50,7 @@ async function build(target: string): Promise<string> {
   return target;
 }
 
-async function installPackage(): Promise<string> {
-  if (process.getuid?.() !== 0) throw new Error('installing a package needs root');
-  const options = { timeout: INSTALL_TIMEOUT_MS, env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };
-  await run('apt-get', ['install', '-y', '--no-install-recommends', 'kubernetes-client'], options);
+async function fromDebian(): Promise<string> {
+  installPackage('kubernetes-client');
   return 'kubectl';
 }

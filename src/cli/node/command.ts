@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Log } from '../../controller/log.ts';
 
 /** A program that runs in a pod on a control-plane node. Its flags are upstream's and are read by the program itself. */
 interface NodeProgram {
@@ -65,6 +66,19 @@ const PROGRAMS: readonly NodeProgram[] = [
     run: async argv => (await import('../../kube-apiserver/programs/main.ts')).checkEndpointsMain(argv, process.env),
   },
   {
+    name: 'etcd-readyz',
+    summary: 'say whether the etcd member of this node is ready',
+    usage: 'the flags of cluster-etcd-operator readyz',
+    run: async argv => asNodeProgram('etcd-readyz', argv, (await import('../../etcd/program.ts')).readyzProgram),
+  },
+  {
+    name: 'etcd-metrics-proxy',
+    summary: 'serve the metrics of the etcd member of this node',
+    usage: 'the flags of etcd grpc-proxy start',
+    run: async argv =>
+      asNodeProgram('etcd-metrics-proxy', argv, (await import('../../etcd/program.ts')).metricsProxyProgram),
+  },
+  {
     name: 'stand-in-apiserver',
     summary: 'a TLS server that reads the files of kube-apiserver and follows its reload rules',
     usage: 'the flags of kube-apiserver',
@@ -79,6 +93,15 @@ const PROGRAMS: readonly NodeProgram[] = [
     run: async argv => (await import('../../local/stand-in-etcd.ts')).standInEtcdMain(argv, process.env),
   },
 ];
+
+async function asNodeProgram(
+  name: string,
+  argv: readonly string[],
+  work: (argv: readonly string[], log: Log, signal: AbortSignal) => Promise<void>,
+): Promise<number> {
+  const { asProgram } = await import('../../staticpod/node/main.ts');
+  return asProgram(name, process.env, (log, signal) => work(argv, log, signal));
+}
 
 /** `rotunda installer`, `prune`, `cert-syncer`: what runs in pods on control-plane nodes. */
 export function addNodePrograms(program: Command): void {

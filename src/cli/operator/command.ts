@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { EtcdOperand } from '../../etcd/operator.ts';
 import { parseGoDuration } from '../../kube/duration.ts';
 import { VERSION } from '../../kube/version.ts';
 import type { OperandProgram } from '../../kube-apiserver/target-config/controller.ts';
@@ -12,8 +13,13 @@ interface KubeApiserverFlags extends OperatorFlags {
   readonly operatorImage: string;
 }
 
-/** `rotunda kube-apiserver-operator`: the operators, one process each, against any cluster. */
+/** The operators, one process each, against any cluster. */
 export function addOperators(program: Command): void {
+  addKubeApiserverOperator(program);
+  addEtcdOperator(program);
+}
+
+function addKubeApiserverOperator(program: Command): void {
   withOperatorFlags(
     program
       .command('kube-apiserver-operator')
@@ -51,6 +57,58 @@ export function addOperators(program: Command): void {
           namespace: 'openshift-kube-apiserver-operator',
           work: (tools, signal) =>
             runKubeApiserverOperator({ ...tools, keys: systemKeys, program: operandProgram, dayMs }, signal),
+        },
+        flags,
+      );
+    });
+}
+
+interface EtcdFlags extends OperatorFlags {
+  readonly rotationDay?: string;
+  readonly image: string;
+  readonly operatorImage: string;
+  readonly etcdVersion: string;
+}
+
+function addEtcdOperator(program: Command): void {
+  withOperatorFlags(
+    program
+      .command('etcd-operator')
+      .summary('rotate the certificates of etcd and roll its members out without ever costing quorum')
+      .description(
+        'Keeps the certificates of every etcd member, their signers and bundles, and the static pods of etcd in order, on the\n' +
+          'cluster the kubeconfig names. Needs the definitions in manifests/crds/.',
+      ),
+  )
+    .option('--rotation-day <duration>', 'length of one rotation day, for all chains (default 24h)')
+    .option('--image <image>', 'image with etcd', 'etcd')
+    .option('--operator-image <image>', 'image with this program', 'rotunda')
+    .option('--etcd-version <version>', 'version of etcd in that image', 'unknown')
+    .action(async (flags: EtcdFlags) => {
+      const dayMs = flags.rotationDay === undefined ? undefined : rotationDayFrom(flags.rotationDay);
+      const [{ runOperator }, { ensureCluster }, { etcdProgram }, { profileLater }] = await Promise.all([
+        import('./process.ts'),
+        import('../../etcd/ensure-cluster.ts'),
+        import('../../etcd/program.ts'),
+        import('../../etcd/profile.ts'),
+      ]);
+      const { image, operatorImage, etcdVersion: version } = flags;
+      const operand: EtcdOperand = {
+        image,
+        operatorImage,
+        version,
+        command: ['rotunda'],
+        listenOn: 'all',
+        withMetricsProxy: true,
+      };
+      await runOperator(
+        {
+          name: 'etcd-operator',
+          namespace: 'openshift-etcd-operator',
+          work: async (tools, signal) => {
+            await ensureCluster(tools.kube, signal);
+            await etcdProgram({ ...tools, operand, profile: profileLater(dayMs) }).run(signal);
+          },
         },
         flags,
       );

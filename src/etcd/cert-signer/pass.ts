@@ -1,0 +1,347 @@
+import type { Secret } from 'kubernetes-types/core/v1.d.ts';
+import type { BundleSigner } from '../../certrotation/bundle.ts';
+import type { Rotation } from '../../certrotation/ensure.ts';
+import { earlier } from '../../controller/reconcile.ts';
+import { applyConfigMap, applySecret } from '../../kube/apply.ts';
+import type { CertificateAndKey } from '../../pki/authority.ts';
+import type { Certificate } from '../../pki/certificate.ts';
+import {
+  aggregateEntries,
+  allBundles,
+  allCerts,
+  chainsIn,
+  holdsLeaf,
+  isSameData,
+  rolloutRevisionOf,
+} from '../aggregate.ts';
+import { BundleFailure, type EnsuredBundle, ensureBundleOf } from '../bundle.ts';
+import { FAMILY_TABLE } from '../cert-table.ts';
+import { bundleConfig, type CertificateOptions, type NodeLeaf, nodeLeaves } from '../certificates.ts';
+import { decideHandOver, decideLeaves, type HandOver, type LeafGate, signerDueTime, together } from '../hand-over.ts';
+import { CONFIG_NAMESPACE, ETCD_NAMESPACE } from '../names.ts';
+import { FAMILIES, type Family } from '../profile.ts';
+import { nodesWithOtherBundles, type TrustSurvey } from '../verifiers.ts';
+import { failedAt } from './failure.ts';
+import { ensureClient, ensureNodeLeaf, type LeafContext, type LeafScope } from './leaves.ts';
+import { ensureWanted, promote, readInUse, readWanted, type SignerPair } from './signers.ts';
+import type { ClusterState } from './state.ts';
+import type { CertSignerOptions } from './options.ts';
+
+export interface PassResult {
+  /** When the next rule fires. */
+  readonly until: Date | undefined;
+  /** Why leaves were left alone. */
+  readonly held: string | undefined;
+}
+
+/** One pass over all certificates of etcd, with what is needed to carry it out. */
+export interface Pass {
+  readonly options: CertSignerOptions;
+  readonly rotation: Rotation;
+  readonly state: ClusterState;
+  /** Nobody runs who could be locked out. */
+  readonly isGateOff: boolean;
+  readonly trust: TrustSurvey;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Signers, bundles, then leaves and their aggregate; leaves only behind the gate (spec 40, S-2 to S-14 and N-5). */
+export async function rotateAll(pass: Pass): Promise<PassResult> {
+  const { options, rotation, state } = pass;
+  const inUse = await perFamily(family => readInUse(family, rotation));
+  if (options.profile.handOver === 'manual') {
+    for (const family of FAMILIES) if (inUse[family] === undefined) throw missingSigner(family);
+  }
+  for (const family of FAMILIES) reportSigner(pass, family, inUse[family]);
+  const certificates = certificateOptions(options);
+  const leaves = nodeLeaves(state.nodes, certificates);
+  const wanted = await perFamily(family => ensureWanted(family, certificates, rotation));
+  const bundles = await perFamily(family => ensureBundle(family, inUse[family], wanted[family], leaves, pass));
+
+  const gate = await publishBundles(pass, bundles);
+  const plans = await planHandOver(pass, { inUse, wanted, leaves }, gate);
+  const signers = await perFamily(family => carryOut(plans[family], family, inUse[family], wanted[family], pass));
+  const held = await whyHeld(pass, gate, plans, signers);
+  if (held !== undefined) options.log?.info({ held }, 'leaves stay as they are');
+
+  const until = await ensureLeaves(pass, { signers, bundles, leaves, scope: held === undefined ? 'all' : 'needed' });
+  for (const family of FAMILIES) reportSigner(pass, family, signers[family]);
+  const dueTimes = FAMILIES.flatMap(family => [
+    bundles[family].until,
+    wanted[family].until,
+    ...(signers[family] === undefined ? [] : [afterDue(certificateOf(signers[family]), options)]),
+  ]).filter(time => time !== undefined && time > rotation.clock.now());
+  return { until: dueTimes.reduce(earlier, until), held };
+}
+
+/**
+ * While members are being restarted: nothing is rotated, but what somebody cannot run without is made (spec 40, N-4 and N-5). That
+ * includes bundles that are gone: the rollout would wait for them for ever (N-3).
+ */
+export async function makeMissing(pass: Pass): Promise<PassResult> {
+  const { options, rotation, state } = pass;
+  const leaves = nodeLeaves(state.nodes, certificateOptions(options));
+  const signers = await perFamily(family => readInUse(family, rotation));
+  const bundles = await perFamily(async family => ({
+    certificates: [signers[family]].flatMap(pair => pair?.chain ?? []),
+  }));
+  if (options.profile.aggregatesBundles && state.allBundles === undefined) {
+    const wanted = await perFamily(family => readWanted(family, rotation));
+    if (FAMILIES.every(family => (signers[family] ?? wanted[family]) !== undefined)) {
+      await publishBundles(
+        pass,
+        await perFamily(family => ensureBundle(family, signers[family], wanted[family], leaves, pass)),
+      );
+    }
+  }
+  await ensureLeaves(pass, { signers, bundles, leaves, scope: 'needed' });
+  return { until: undefined, held: 'a revision is being rolled out' };
+}
+
+type PerFamily<T> = Record<Family, T>;
+
+async function perFamily<T>(work: (family: Family) => Promise<T>): Promise<PerFamily<T>> {
+  return { server: await work('server'), metrics: await work('metrics') };
+}
+
+function missingSigner(family: Family): Error {
+  const { signer } = FAMILY_TABLE[family];
+  return new Error(`error getting openshift-config/${signer}: secrets "${signer}" not found`);
+}
+
+export function certificateOf(pair: CertificateAndKey): Certificate {
+  const [certificate] = pair.chain;
+  if (certificate === undefined) throw new RangeError('a loaded signer has a certificate');
+  return certificate;
+}
+
+function certificateOptions({ profile, keyAlgorithm }: CertSignerOptions): CertificateOptions {
+  return { lifetimes: profile.lifetimes, keyAlgorithm };
+}
+
+/** A signer is due strictly after its time. */
+function afterDue(signer: Certificate, { profile }: CertSignerOptions): Date {
+  return new Date(signerDueTime(signer, profile.lifetimes.signer).getTime() + 1);
+}
+
+/** The gauge shows the signer that leaves depend on (spec 40, S-3). */
+function reportSigner({ options, rotation }: Pass, family: Family, pair: CertificateAndKey | undefined): void {
+  if (pair === undefined) return;
+  options.metrics.signer(FAMILY_TABLE[family].gauge, certificateOf(pair).notAfter, rotation.clock.now());
+}
+
+/** The bundle holds the signer in use, the wanted one, and whoever signed a leaf that is still out there. */
+async function ensureBundle(
+  family: Family,
+  inUse: SignerPair | undefined,
+  wanted: SignerPair | undefined,
+  leaves: readonly NodeLeaf[],
+  { rotation, state }: Pass,
+): Promise<EnsuredBundle> {
+  const { signer: name, errors } = FAMILY_TABLE[family];
+  const names = leaves.filter(({ row }) => row.family === family).map(({ target }) => target.name);
+  const now = rotation.clock.now();
+  const issuers = chainsIn(state.allCerts, names)
+    .flatMap(chain => chain.slice(1))
+    .filter(({ isCA }) => isCA);
+  const signerOf = (namespace: string, certificate: Certificate): BundleSigner => ({ namespace, name, certificate });
+  const signers = [
+    ...[...(inUse?.chain.slice(0, 1) ?? []), ...issuers].map(certificate => signerOf(CONFIG_NAMESPACE, certificate)),
+    ...(wanted?.chain.slice(0, 1) ?? []).map(certificate => signerOf(ETCD_NAMESPACE, certificate)),
+  ];
+  try {
+    const unexpired = signers.filter(({ certificate }) => certificate.notAfter > now);
+    return await ensureBundleOf(bundleConfig(family), unexpired, rotation);
+  } catch (error) {
+    const isInUse = error instanceof BundleFailure && error.signer?.namespace === CONFIG_NAMESPACE;
+    throw failedAt(isInUse ? errors.bundleInUse : errors.bundleWanted, error);
+  }
+}
+
+/** Publishes both bundles as one object and says whether leaves may follow. */
+async function publishBundles(pass: Pass, bundles: PerFamily<EnsuredBundle>): Promise<LeafGate> {
+  const { options, rotation, state, isGateOff, signal } = pass;
+  if (!options.profile.aggregatesBundles) return { open: true };
+  const currentRevision = state.etcd.latestAvailableRevision ?? 0;
+  const bundleRevision = rolloutRevisionOf(state.allBundles);
+  const required = allBundles(
+    { server: bundles.server.certificates, metrics: bundles.metrics.certificates },
+    currentRevision,
+  );
+  const bundleChangedNow = !isSameData(state.allBundles?.data, required.data);
+  let published = state.allBundles ?? required;
+  if (bundleChangedNow) {
+    try {
+      const { kube, events, clock } = rotation;
+      ({ object: published } = await applyConfigMap({ kube, events, clock, signal }, required));
+    } catch (error) {
+      throw failedAt('error on ensuring bundles: could not apply bundle configmap', error);
+    }
+    options.log?.info(
+      { revision: currentRevision },
+      'published new CA bundles, leaves follow when every node runs with them',
+    );
+  }
+  const others =
+    isGateOff || bundleChangedNow
+      ? undefined
+      : await nodesWithOtherBundles(published, { ...options, etcd: state.etcd, signal });
+  return decideLeaves({ currentRevision, bundleRevision, bundleChangedNow, nodesWithOtherBundles: others, isGateOff });
+}
+
+interface Signers {
+  readonly inUse: PerFamily<SignerPair | undefined>;
+  readonly wanted: PerFamily<SignerPair>;
+  readonly leaves: readonly NodeLeaf[];
+}
+
+async function planHandOver(
+  pass: Pass,
+  { inUse, wanted, leaves }: Signers,
+  gate: LeafGate,
+): Promise<PerFamily<HandOver>> {
+  const { options, rotation, state } = pass;
+  const plans = await perFamily(async family => {
+    const certificate = certificateOf(wanted[family]);
+    const current = inUse[family];
+    const question = {
+      wanted: certificate,
+      inUse: current === undefined ? undefined : certificateOf(current),
+      isMeantForUse: wanted[family].isMeantForUse,
+      leavesAreOf: leavesAreOf(certificate, family, leaves, state.allCerts),
+      mode: options.profile.handOver,
+      policy: options.profile.lifetimes.signer,
+      now: rotation.clock.now(),
+    };
+    // Asking everybody is only needed where something depends on the answer.
+    const isPending = decideHandOver({ ...question, waitingFor: ['nobody has been asked'] }).do === 'wait';
+    const waitingFor = isPending ? await whoWaits(pass, family, certificate, gate) : [];
+    return decideHandOver({ ...question, waitingFor });
+  });
+  return together(plans);
+}
+
+async function whoWaits(
+  pass: Pass,
+  family: Family,
+  signer: Certificate,
+  gate: LeafGate = { open: true },
+): Promise<string[]> {
+  if (pass.isGateOff) return [];
+  return gate.open ? pass.trust.withoutTrustIn(family, signer) : [gate.reason];
+}
+
+function leavesAreOf(
+  signer: Certificate,
+  family: Family,
+  leaves: readonly NodeLeaf[],
+  aggregate: Secret | undefined,
+): 'wanted' | 'other' | 'nobody' {
+  const names = leaves.filter(({ row }) => row.family === family).map(({ target }) => target.name);
+  const chains = chainsIn(aggregate, names);
+  if (chains.length === 0) return 'nobody';
+  const isItsOwn = ([leaf]: readonly Certificate[]) =>
+    leaf?.authorityKeyId !== undefined &&
+    signer.subjectKeyId !== undefined &&
+    leaf.authorityKeyId.equals(signer.subjectKeyId);
+  return chains.every(isItsOwn) ? 'wanted' : 'other';
+}
+
+/** The signer that leaves are signed with from now on. */
+async function carryOut(
+  plan: HandOver,
+  family: Family,
+  inUse: SignerPair | undefined,
+  wanted: SignerPair,
+  { options, rotation }: Pass,
+): Promise<SignerPair | undefined> {
+  if (plan.do !== 'promote') return inUse;
+  const promoted = await promote(family, wanted, rotation, plan.because);
+  options.log?.info(
+    { signer: certificateOf(wanted).subject.commonName, because: plan.because },
+    'the wanted signer is now in use',
+  );
+  return promoted;
+}
+
+/** Why leaves must not change now; undefined: they may. */
+async function whyHeld(
+  pass: Pass,
+  gate: LeafGate,
+  plans: PerFamily<HandOver>,
+  signers: PerFamily<SignerPair | undefined>,
+): Promise<string | undefined> {
+  if (pass.isGateOff) return undefined;
+  if (!gate.open) return gate.reason;
+  const waiting = FAMILIES.flatMap(family => {
+    const plan = plans[family];
+    return plan.do === 'wait' ? [`${FAMILY_TABLE[family].signer} waits for ${plan.for.join(', ')}`] : [];
+  });
+  if (waiting.length > 0) return waiting.join('; ');
+  const untrusted = await untrustedSigners(pass, signers);
+  return untrusted.length === 0 ? undefined : untrusted.join('; ');
+}
+
+/** A signer that somebody put in place by hand is used only when everybody knows it (spec 40, T-1). */
+async function untrustedSigners(pass: Pass, signers: PerFamily<SignerPair | undefined>): Promise<string[]> {
+  const found = await perFamily(async family => {
+    const pair = signers[family];
+    if (pair === undefined) return [];
+    const waiting = await whoWaits(pass, family, certificateOf(pair));
+    return waiting.length === 0 ? [] : [`${FAMILY_TABLE[family].signer} in use is unknown to ${waiting.join(', ')}`];
+  });
+  return [...found.server, ...found.metrics];
+}
+
+interface LeafWork {
+  readonly signers: PerFamily<SignerPair | undefined>;
+  readonly bundles: PerFamily<Pick<EnsuredBundle, 'certificates'>>;
+  readonly leaves: readonly NodeLeaf[];
+  /** `needed`: only those without which somebody cannot run. */
+  readonly scope: LeafScope;
+}
+
+/** The leaves and their aggregate. Returns when the first of them is due. */
+async function ensureLeaves(pass: Pass, { signers, bundles, leaves, scope }: LeafWork): Promise<Date | undefined> {
+  const { options, rotation, state } = pass;
+  const contexts = await perFamily(async (family): Promise<LeafContext | undefined> => {
+    const signer = signers[family];
+    if (signer === undefined) return undefined;
+    const waiting = await whoWaits(pass, family, certificateOf(signer));
+    return {
+      signer,
+      bundle: bundles[family].certificates,
+      rotation,
+      scope,
+      mayIssue: waiting.length === 0,
+      metrics: options.metrics,
+    };
+  });
+  const dueTimes: (Date | undefined)[] = [];
+  for (const family of FAMILIES)
+    dueTimes.push(await ensureClient(family, certificateOptions(options), contexts[family]));
+  const data: Record<string, string> = scope === 'all' ? {} : { ...state.allCerts?.data };
+  for (const leaf of leaves) {
+    const { secret, changed, until } = await ensureNodeLeaf(leaf, contexts[leaf.row.family]);
+    dueTimes.push(until);
+    // What was prepared behind a closed gate is published when it opens, not before.
+    if (secret !== undefined && (scope === 'all' || changed || !holdsLeaf(state.allCerts, leaf.target.name))) {
+      Object.assign(data, aggregateEntries(secret));
+    }
+  }
+  options.metrics.keepLeaves([
+    ...leaves.map(({ target }) => target.name),
+    ...FAMILIES.map(family => FAMILY_TABLE[family].client.secret),
+  ]);
+  await publishLeaves(pass, data);
+  return dueTimes.reduce(earlier, undefined);
+}
+
+async function publishLeaves({ options, rotation, state, signal }: Pass, data: Record<string, string>): Promise<void> {
+  if (isSameData(state.allCerts?.data, data) && state.allCerts !== undefined) return;
+  if (Object.keys(data).length === 0) return;
+  await options.secondCheck();
+  const { kube, events, clock } = rotation;
+  await applySecret({ kube, events, clock, signal }, allCerts(data));
+  options.log?.info({ leaves: Object.keys(data).length / 2 }, 'published leaves of all nodes');
+}

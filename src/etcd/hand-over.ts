@@ -1,0 +1,102 @@
+import type { Certificate } from '../pki/certificate.ts';
+import type { RotationPolicy } from '../certrotation/config.ts';
+
+/** What is known about the two signers of a family. */
+export interface HandOverQuestion {
+  /** The signer the library keeps fresh (`openshift-etcd`). */
+  readonly wanted: Certificate;
+  /** The signer that leaves are signed with (`openshift-config`); undefined: there is none yet. */
+  readonly inUse: Certificate | undefined;
+  /**
+   * Whether the wanted one was made to be used. 4.16 keeps a second CA that signs nothing; a cluster that comes from there is
+   * not rotated before its own signer is due.
+   */
+  readonly isMeantForUse: boolean;
+  /** Which of the two signed the leaves that are out there. */
+  readonly leavesAreOf: 'wanted' | 'other' | 'nobody';
+  /** Who would not accept a leaf of the wanted signer yet. */
+  readonly waitingFor: readonly string[];
+  readonly mode: 'manual' | 'automatic';
+  readonly policy: RotationPolicy;
+  readonly now: Date;
+}
+
+export type HandOver =
+  /** Leaves stay with the signer in use. */
+  | { readonly do: 'keep' }
+  | { readonly do: 'promote'; readonly because: string }
+  | { readonly do: 'wait'; readonly for: readonly string[] };
+
+/**
+ * Whether the wanted signer becomes the one in use (spec 40, section 12 and R-2). It does when everybody who verifies has it
+ * in the bundle they run with; until then the one in use goes on signing, for new nodes too.
+ */
+export function decideHandOver(question: HandOverQuestion): HandOver {
+  const { wanted, inUse, isMeantForUse, leavesAreOf, waitingFor, mode, policy, now } = question;
+  if (inUse?.der.equals(wanted.der) || mode === 'manual') return { do: 'keep' };
+  if (leavesAreOf === 'wanted') return { do: 'promote', because: 'it has signed the leaves in use already' };
+  const isNeeded =
+    inUse === undefined ||
+    (isMeantForUse && wanted.notBefore >= inUse.notBefore) ||
+    (isSignerDue(inUse, policy, now) && wanted.notAfter > inUse.notAfter);
+  if (!isNeeded) return { do: 'keep' };
+  return waitingFor.length === 0
+    ? { do: 'promote', because: 'everybody who verifies with the bundle has it' }
+    : { do: 'wait', for: waitingFor };
+}
+
+/** Whether a signer has reached 80 % of its life or its refresh time; judged by the certificate, for its annotations are not ours. */
+export function isSignerDue(signer: Certificate, policy: RotationPolicy, now: Date): boolean {
+  return now > signerDueTime(signer, policy);
+}
+
+export function signerDueTime({ notBefore, notAfter }: Certificate, { refreshMs }: RotationPolicy): Date {
+  const latestMs = notAfter.getTime() - (notAfter.getTime() - notBefore.getTime()) / 5;
+  return new Date(Math.min(latestMs, notBefore.getTime() + refreshMs));
+}
+
+/** Both signers change in one go where both can: a restart of every member is saved (spec 40, N-6). */
+export function together<K extends string>(plans: Readonly<Record<K, HandOver>>): Record<K, HandOver> {
+  const waiting = Object.values<HandOver>(plans).flatMap(plan => (plan.do === 'wait' ? plan.for : []));
+  const entries = Object.entries<HandOver>(plans).map(([key, plan]) => [
+    key,
+    plan.do === 'promote' && waiting.length > 0 ? { do: 'wait', for: waiting } : plan,
+  ]);
+  return Object.fromEntries(entries) as Record<K, HandOver>;
+}
+
+export interface LeafQuestion {
+  /** The revision that runs on all nodes. */
+  readonly currentRevision: number;
+  /** The revision that was current when the bundles last changed. */
+  readonly bundleRevision: number;
+  readonly bundleChangedNow: boolean;
+  /** Nodes whose revision has other bundles than the published ones; undefined: nobody has looked. */
+  readonly nodesWithOtherBundles?: readonly string[] | undefined;
+  /** While installing and rendering, when nobody runs who could be locked out (spec 40, N-2 and N-7). */
+  readonly isGateOff: boolean;
+}
+
+export type LeafGate = { readonly open: true } | { readonly open: false; readonly reason: string };
+
+/** Whether leaves may change now: only after every node runs a revision with the newest bundles (spec 40, N-5). */
+export function decideLeaves(question: LeafQuestion): LeafGate {
+  const { currentRevision, bundleRevision, bundleChangedNow, nodesWithOtherBundles, isGateOff } = question;
+  if (isGateOff) return { open: true };
+  if (bundleChangedNow) return closed('skipping leaf cert generation as revision rollout has been triggered');
+  if (nodesWithOtherBundles !== undefined && nodesWithOtherBundles.length > 0) {
+    return closed(
+      `skipping leaf cert generation as these nodes run without the newest bundles: ${nodesWithOtherBundles.join(', ')}`,
+    );
+  }
+  // Bundles that were deleted and made again just as they were need no revision: everybody has them.
+  if (nodesWithOtherBundles === undefined && currentRevision <= bundleRevision) {
+    const where = `currently at ${currentRevision} - rotation happened at ${bundleRevision}`;
+    return closed(`skipping leaf cert generation as safe revision is not yet achieved, ${where}`);
+  }
+  return { open: true };
+}
+
+function closed(reason: string): LeafGate {
+  return { open: false, reason };
+}

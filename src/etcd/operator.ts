@@ -1,0 +1,249 @@
+import { Controller } from '../controller/controller.ts';
+import { reportingDegraded } from '../controller/degraded.ts';
+import type { Log } from '../controller/log.ts';
+import type { ControllerMetrics } from '../controller/metrics.ts';
+import type { Reconcile } from '../controller/reconcile.ts';
+import { named, onChange, type Trigger } from '../controller/trigger.ts';
+import type { Clock } from '../kube/clock.ts';
+import { hours, minutes } from '../kube/duration.ts';
+import type { EventRecorder } from '../kube/events.ts';
+import type { Kube } from '../kube/port.ts';
+import type { KeyAlgorithm, Keys } from '../pki/keys.ts';
+import type { GuardConfig, StaticPodOperatorConfig } from '../staticpod/config.ts';
+import { staticPodControllers } from '../staticpod/controllers.ts';
+import type { Verbosity } from '../staticpod/log-level.ts';
+import { cachedObjects } from '../staticpod/objects.ts';
+import { StaticPodOperator } from '../staticpod/operator.ts';
+import { RESOURCE_SYNC_RESYNC_MS, resourceSyncReconcile } from '../staticpod/resource-sync.ts';
+import { bootstrapTeardownReconcile } from './bootstrap-teardown.ts';
+import { cachedByEtcd, type EtcdCaches } from './caches.ts';
+import { CLEANER_RESYNC_MS, certCleanerReconcile } from './cert-cleaner.ts';
+import { CERT_SIGNER, CERT_SIGNER_RESYNC_MS, certSignerReconcile } from './cert-signer/controller.ts';
+import type { QuorumCheck } from './cert-signer/options.ts';
+import { endpointsReconcile } from './endpoints.ts';
+import { Liveness } from './liveness.ts';
+import { membersReconcile } from './members-controller.ts';
+import { clusterMemberReconcile } from './membership.ts';
+import type { ExpirationMetrics } from './metrics.ts';
+import {
+  BOOTSTRAP_CONFIG_MAP,
+  CONFIG_NAMESPACE,
+  ETCD_NAMESPACE,
+  OPERATOR_NAMESPACE,
+  READYZ_PORT,
+  SYSTEM_NAMESPACE,
+} from './names.ts';
+import { CERTS_DIRECTORY_NAME, OPERAND_LABELS, type PodOptions } from './operand/pod.ts';
+import { targetConfigReconcile } from './operand/target-config.ts';
+import type { Profile } from './profile.ts';
+import { RULE_FOR_REVISIONS, RULE_FOR_ROTATION } from './quorum/decide.ts';
+import type { EtcdMembers, EtcdMembership } from './quorum/member.ts';
+import { QuorumReader } from './quorum/reader.ts';
+import { syncRules } from './resource-sync.ts';
+import { ETCDS } from './resources.ts';
+
+/** What the etcd operator is made of. */
+export interface EtcdOperatorDependencies {
+  readonly kube: Kube;
+  readonly caches: EtcdCaches;
+  readonly clock: Clock;
+  readonly keys: Keys;
+  readonly events: EventRecorder;
+  readonly log: Log;
+  readonly profile: Profile;
+  /** Cached or not; `EtcdGateway` behind `cachedMembers` in production. */
+  readonly members: EtcdMembers;
+  readonly membership: EtcdMembership;
+  readonly expiration: ExpirationMetrics;
+  readonly operand: EtcdOperand;
+  readonly keyAlgorithm?: KeyAlgorithm | undefined;
+  readonly metrics?: ((controller: string) => ControllerMetrics) | undefined;
+  readonly versions?: { record(operand: string, version: string): void } | undefined;
+  readonly verbosity?: Verbosity | undefined;
+}
+
+export interface EtcdOperand
+  extends Pick<PodOptions, 'image' | 'operatorImage' | 'command' | 'listenOn' | 'withMetricsProxy'> {
+  readonly version: string;
+  /** How long a member must have been ready before the next one is touched. */
+  readonly minReadyMs?: number | undefined;
+  /** Whether guard pods are wanted; absent: no guards. */
+  readonly guard?: GuardConfig['wanted'] | undefined;
+}
+
+export interface EtcdOperator {
+  readonly controllers: readonly Controller[];
+  /** Fails when a controller hangs. */
+  readonly liveness: Liveness;
+  readonly staticPod: StaticPodOperatorConfig;
+  readonly quorum: QuorumReader;
+}
+
+const RESYNC_MS = minutes(1);
+const CLEANER_ALIVE_LIMIT_MS = hours(6);
+
+/** The etcd operator: all of its controllers, to be run by whoever leads. */
+export function etcdOperator(deps: EtcdOperatorDependencies): EtcdOperator {
+  const { kube, caches, clock, keys, events, log, profile, members, membership, operand, keyAlgorithm } = deps;
+  const operator = new StaticPodOperator({ kube, resource: ETCDS, clock, cache: caches.staticPod.operator });
+  const quorum = new QuorumReader({ kube, members });
+  const liveness = new Liveness(clock);
+  const forRevisions: QuorumCheck = request => quorum.check(RULE_FOR_REVISIONS, request);
+  const staticPod = staticPodConfig(deps, quorum);
+
+  const controller = (
+    name: string,
+    reconcile: Reconcile,
+    triggers: Trigger[],
+    resyncMs = RESYNC_MS,
+    aliveLimitMs?: number,
+  ) =>
+    new Controller({
+      name,
+      reconcile: liveness.watch(name, reconcile, aliveLimitMs),
+      clock,
+      events,
+      log,
+      metrics: deps.metrics?.(name),
+      triggers,
+      resyncMs,
+    });
+  const reporting = (name: string, reconcile: Reconcile) =>
+    reportingDegraded(reconcile, { name, write: condition => operator.setConditions([condition]) });
+  const { staticPod: own, configMaps, secrets } = caches;
+  const on = {
+    operator: onChange(own.operator),
+    nodes: onChange(own.nodes),
+    ownSecrets: onChange(own.secrets),
+    ownConfigMaps: onChange(own.configMaps),
+    configSecrets: onChange(secrets[CONFIG_NAMESPACE]),
+    bootstrap: onChange(configMaps[SYSTEM_NAMESPACE], { when: named(BOOTSTRAP_CONFIG_MAP) }),
+  };
+
+  const certSigner = certSignerReconcile({
+    kube,
+    clock,
+    keys,
+    keyAlgorithm,
+    profile,
+    operator,
+    events: events.withComponent('etcd-cert-signer-controller'),
+    log: log.child({ controller: CERT_SIGNER }),
+    quorum: request => quorum.check(RULE_FOR_ROTATION, request),
+    metrics: deps.expiration,
+  });
+  const cached = cachedObjects(kube, cachedByEtcd(caches));
+  const resourceSync = resourceSyncReconcile({
+    rules: syncRules(profile, cached),
+    operator,
+    kube,
+    cached,
+    events: events.withComponent('resource-sync-controller'),
+  });
+  const targetConfig = targetConfigReconcile({ ...operand, kube, profile, operator, quorum: forRevisions });
+  const membershipParts = { kube, members, membership, quorum, operator };
+
+  return {
+    liveness,
+    staticPod,
+    quorum,
+    controllers: [
+      controller(
+        CERT_SIGNER,
+        certSigner,
+        [
+          on.nodes,
+          on.configSecrets,
+          on.ownConfigMaps,
+          on.ownSecrets,
+          on.operator,
+          on.bootstrap,
+          withoutWaiting(onChange(caches.kubeApiServers)),
+        ],
+        CERT_SIGNER_RESYNC_MS,
+      ),
+      controller(
+        'EtcdCertCleanerController',
+        certCleanerReconcile(kube),
+        [],
+        CLEANER_RESYNC_MS,
+        CLEANER_ALIVE_LIMIT_MS,
+      ),
+      controller(
+        'ResourceSyncController',
+        resourceSync,
+        [
+          on.operator,
+          on.ownConfigMaps,
+          on.ownSecrets,
+          on.configSecrets,
+          onChange(configMaps[CONFIG_NAMESPACE]),
+          onChange(configMaps[OPERATOR_NAMESPACE]),
+          onChange(secrets[OPERATOR_NAMESPACE]),
+          onChange(configMaps[SYSTEM_NAMESPACE], { when: named('cluster-config-v1') }),
+        ],
+        RESOURCE_SYNC_RESYNC_MS,
+      ),
+      controller('EtcdEndpointsController', endpointsReconcile({ kube, members, operator, quorum: forRevisions }), [
+        on.operator,
+        on.nodes,
+        on.ownConfigMaps,
+        on.bootstrap,
+      ]),
+      controller('TargetConfigController', targetConfig, [on.operator, on.nodes, on.ownConfigMaps, on.ownSecrets]),
+      controller('EtcdMembersController', membersReconcile({ members, operator }), [on.operator]),
+      controller(
+        'ClusterMemberController',
+        reporting('ClusterMemberController', clusterMemberReconcile(membershipParts)),
+        [on.nodes, onChange(own.pods), on.operator],
+      ),
+      controller(
+        'BootstrapTeardownController',
+        reporting('BootstrapTeardownController', bootstrapTeardownReconcile(membershipParts)),
+        [on.operator, on.bootstrap],
+      ),
+      ...staticPodControllers(staticPod, {
+        kube,
+        caches: own,
+        clock,
+        events,
+        log,
+        metrics: deps.metrics,
+        versions: deps.versions,
+        verbosity: deps.verbosity,
+      }),
+    ],
+  };
+}
+
+/** A cluster need not have such objects, nor even know the kind: nobody waits for them. */
+function withoutWaiting(trigger: Trigger): Trigger {
+  return { ...trigger, synced: Promise.resolve() };
+}
+
+/** etcd as the static-pod framework sees it (spec 40, section 8), with the guard between the nodes. */
+export function staticPodConfig(
+  { profile, operand, log }: Pick<EtcdOperatorDependencies, 'profile' | 'operand' | 'log'>,
+  quorum: QuorumReader,
+): StaticPodOperatorConfig {
+  const { command, operatorImage, image, version, minReadyMs, guard } = operand;
+  return {
+    operandName: 'etcd',
+    operandNamespace: ETCD_NAMESPACE,
+    staticPodName: 'etcd',
+    operandLabels: OPERAND_LABELS,
+    operator: ETCDS,
+    revisioned: profile.revisioned,
+    unrevisioned: { ...profile.unrevisioned, directory: CERTS_DIRECTORY_NAME },
+    installer: { command: [...command, 'installer'], image: operatorImage, minReadyMs },
+    pruner: { command: [...command, 'prune'], directoryPrefix: 'etcd-pod' },
+    ...(guard === undefined ? {} : { guard: { port: READYZ_PORT, path: 'readyz', wanted: guard } }),
+    versions: { operandImage: image, operand: version, operator: version },
+    revisionPrecondition: async () => {
+      const answer = await quorum.check(RULE_FOR_REVISIONS);
+      if (!answer.safe) log.warn({ why: answer.error }, 'no new revision while the quorum is not fault tolerant');
+      return answer.safe;
+    },
+    mayDisrupt: disruption => quorum.mayRestart(disruption),
+  };
+}

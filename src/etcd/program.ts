@@ -1,0 +1,121 @@
+import { runAll } from '../controller/controller.ts';
+import type { Log } from '../controller/log.ts';
+import { type ControllerMetrics, controllerMetrics, type Registry } from '../controller/metrics.ts';
+import { type Clock, systemClock } from '../kube/clock.ts';
+import type { EventRecorder } from '../kube/events.ts';
+import type { Kube } from '../kube/port.ts';
+import { type KeyAlgorithm, type Keys, systemKeys } from '../pki/keys.ts';
+import type { Verbosity } from '../staticpod/log-level.ts';
+import { etcdCaches, informersOfEtcd } from './caches.ts';
+import { readEndpoints } from './client/endpoints.ts';
+import type { GatewayLimits } from './client/gateway.ts';
+import { type MaterialSource, materialFromCluster } from './client/material.ts';
+import { cachedMembers, EtcdGateway } from './client/members.ts';
+import { expirationMetrics, noExpirationMetrics } from './metrics.ts';
+import { type EtcdOperand, type EtcdOperator, type EtcdOperatorDependencies, etcdOperator } from './operator.ts';
+import { parseMetricsProxyOptions, startMetricsProxy } from './operand/metrics-proxy.ts';
+import { parseReadyzOptions, startReadyz } from './operand/readyz.ts';
+import type { ReloadingServer } from './operand/reloading-server.ts';
+import { type Profile, profileLater } from './profile.ts';
+
+export interface EtcdProgramOptions {
+  readonly kube: Kube;
+  readonly events: EventRecorder;
+  readonly log: Log;
+  readonly operand: EtcdOperand;
+  /** The later layout, with signers that change by themselves, unless told otherwise. */
+  readonly profile?: Profile | undefined;
+  readonly clock?: Clock | undefined;
+  readonly keys?: Keys | undefined;
+  readonly keyAlgorithm?: KeyAlgorithm | undefined;
+  /** Where metrics are told; nowhere when absent. */
+  readonly registry?: Registry | undefined;
+  /** The metrics of the controllers, where others in the process have registered them already. */
+  readonly controllerMetrics?: ((controller: string) => ControllerMetrics) | undefined;
+  readonly versions?: EtcdOperatorDependencies['versions'];
+  readonly verbosity?: Verbosity | undefined;
+  /** The client certificate and CAs for etcd; read from the cluster when absent. */
+  readonly material?: MaterialSource | undefined;
+  readonly limits?: GatewayLimits | undefined;
+  readonly memberCacheMs?: number | undefined;
+}
+
+export interface EtcdProgram {
+  readonly operator: EtcdOperator;
+  readonly gateway: EtcdGateway;
+  /** Works until `signal` aborts. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** `rotunda etcd-operator`: the operator with its caches and a client for the real etcd. To be run by whoever leads. */
+export function etcdProgram(options: EtcdProgramOptions): EtcdProgram {
+  const {
+    kube,
+    log,
+    events,
+    operand,
+    clock = systemClock,
+    keys = systemKeys,
+    profile = profileLater(),
+    registry,
+  } = options;
+  const onError = (what: string, error: unknown) => log.warn({ err: error }, what);
+  const gateway = new EtcdGateway({
+    endpoints: signal => readEndpoints(kube, signal),
+    material: options.material ?? materialFromCluster(kube),
+    clock,
+    limits: options.limits,
+    onError,
+  });
+  const caches = etcdCaches(kube, { clock });
+  const operator = etcdOperator({
+    kube,
+    caches,
+    clock,
+    keys,
+    keyAlgorithm: options.keyAlgorithm,
+    events,
+    log,
+    profile,
+    operand,
+    members: cachedMembers(gateway, clock, options.memberCacheMs),
+    membership: gateway,
+    expiration: registry === undefined ? noExpirationMetrics : expirationMetrics(registry),
+    metrics: options.controllerMetrics ?? (registry && controllerMetrics(registry)),
+    versions: options.versions,
+    verbosity: options.verbosity,
+  });
+  return {
+    operator,
+    gateway,
+    async run(signal) {
+      const informers = informersOfEtcd(caches);
+      for (const informer of informers) informer.start();
+      try {
+        await runAll(operator.controllers, signal);
+      } finally {
+        await Promise.all(informers.map(informer => informer.stop()));
+        gateway.close();
+      }
+    },
+  };
+}
+
+/** `rotunda etcd-readyz`. */
+export function readyzProgram(argv: readonly string[], log: Log, signal: AbortSignal): Promise<void> {
+  return serveUntil(signal, startReadyz(parseReadyzOptions(argv), log));
+}
+
+/** `rotunda etcd-metrics-proxy`. */
+export function metricsProxyProgram(argv: readonly string[], log: Log, signal: AbortSignal): Promise<void> {
+  return serveUntil(signal, startMetricsProxy(parseMetricsProxyOptions(argv), log));
+}
+
+async function serveUntil(signal: AbortSignal, starting: Promise<ReloadingServer>): Promise<void> {
+  const server = await starting;
+  await new Promise<void>(resolve => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  await server.stop();
+}

@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import {
+  decideQuorum,
+  type QuorumQuestion,
+  RULE_4_16,
+  RULE_FOR_REVISIONS,
+  RULE_FOR_ROTATION,
+  RULE_LATER,
+} from './decide.ts';
+import { faultTolerance, quorumOf } from './fault-tolerance.ts';
+import { decideRestart, type GuardQuestion } from './guard.ts';
+import { memberName, type MemberHealth } from './member.ts';
+import { phaseOf } from '../cert-signer/state.ts';
+import { scalingStrategy } from './strategy.ts';
+
+/** `+` healthy voter, `-` unhealthy voter, `l` healthy learner, `u` learner that has not started. */
+function members(text: string): MemberHealth[] {
+  return text.split('').map((kind, index) => {
+    const address = `10.0.0.${index + 1}`;
+    const hasStarted = kind !== 'u';
+    return {
+      member: {
+        id: String(index),
+        name: hasStarted ? `master-${index}` : '',
+        peerURLs: [`https://${address}:2380`],
+        clientURLs: hasStarted ? [`https://${address}:2379`] : [],
+        isLearner: kind === 'l' || kind === 'u',
+      },
+      healthy: kind === '+' || kind === 'l',
+    };
+  });
+}
+
+const at = (...revisions: number[]) =>
+  revisions.map((currentRevision, index) => ({ nodeName: `master-${index}`, currentRevision }));
+const SETTLED = { latestAvailableRevision: 5, nodeStatuses: at(5, 5, 5) };
+const ROLLING = { latestAvailableRevision: 6, nodeStatuses: at(6, 5, 5) };
+const NEW = { latestAvailableRevision: 0, nodeStatuses: at(0, 0, 0) };
+
+function question(text: string, changes: Partial<QuorumQuestion> = {}): QuorumQuestion {
+  return {
+    bootstrap: 'complete',
+    rollout: SETTLED,
+    strategy: { value: 'HAScalingStrategy' },
+    health: { value: members(text) },
+    ...changes,
+  };
+}
+
+describe('whether a certificate may change', () => {
+  const UNSAFE = 'UnsafeScalingStrategy' as const;
+  const TWO = 'TwoNodeScalingStrategy' as const;
+  const table: [why: string, question: QuorumQuestion, safe: boolean][] = [
+    ['three of three', question('+++'), true],
+    ['two of three', question('++-'), false],
+    ['one of three', question('+--'), false],
+    ['two members are never enough', question('++'), false],
+    ['one member is never enough', question('+'), false],
+    ['four of four', question('++++'), true],
+    ['three of four', question('+++-'), false],
+    ['four of five', question('++++-'), true],
+    ['three of five', question('+++--'), false],
+    ['nobody', question(''), false],
+    ['a learner that has not started blocks nobody (T-3)', question('+++u'), true],
+    ['learners do not replace voters (T-3)', question('++ll'), false],
+    ['a rollout opens nothing (T-2)', question('++-', { rollout: ROLLING }), false],
+    [
+      'a new node opens nothing by itself',
+      question('++-', { rollout: { ...SETTLED, nodeStatuses: at(5, 5, 5, 0) } }),
+      false,
+    ],
+    ['without the ConfigMap of the installer nothing opens (T-16)', question('++-', { bootstrap: undefined }), false],
+    ['an installation that runs', question('+', { bootstrap: 'progressing' }), true],
+    ['nothing has run yet', question('', { bootstrap: undefined, rollout: NEW, health: { error: 'refused' } }), true],
+    [
+      'nobody is listed although there are revisions',
+      question('++-', { rollout: { latestAvailableRevision: 5 } }),
+      false,
+    ],
+    ['single node', question('+', { strategy: { value: UNSAFE } }), true],
+    [
+      'single node that cannot be asked',
+      question('', { strategy: { value: UNSAFE }, health: { error: 'refused' } }),
+      false,
+    ],
+    ['two nodes that are meant to be two', question('++', { strategy: { value: TWO } }), true],
+    ['two nodes, one down', question('+-', { strategy: { value: TWO } }), false],
+    ['two nodes with three members, one down', question('++-', { strategy: { value: TWO } }), false],
+    ['two nodes and a learner', question('++l', { strategy: { value: TWO } }), true],
+    ['the strategy is not known', question('+++', { strategy: { error: 'no topology' } }), false],
+    ['the members cannot be asked', question('+++', { health: { error: 'refused' } }), false],
+  ];
+  for (const [why, asked, safe] of table) {
+    test(`${why}: ${safe ? 'yes' : 'no'}`, () => assert.equal(decideQuorum(asked, RULE_FOR_ROTATION).safe, safe));
+  }
+
+  test('for revisions a rollout opens the gate: a bad revision is mended by the next one', () => {
+    assert.equal(decideQuorum(question('++-', { rollout: ROLLING }), RULE_FOR_REVISIONS).safe, true);
+    assert.equal(
+      decideQuorum(question('++-', { rollout: ROLLING, health: { error: 'refused' } }), RULE_FOR_REVISIONS).safe,
+      true,
+    );
+    assert.equal(decideQuorum(question('++-'), RULE_FOR_REVISIONS).safe, false);
+  });
+
+  test('the texts are those of the runbooks', () => {
+    const text = (asked: QuorumQuestion, rule = RULE_FOR_ROTATION) => {
+      const answer = decideQuorum(asked, rule);
+      return answer.safe ? '' : answer.error;
+    };
+    assert.match(
+      text(question('++-')),
+      /^etcd cluster has quorum of 2 and 2 healthy members which is not fault tolerant: \[master-0 /,
+    );
+    assert.match(text(question('++')), /^etcd cluster has quorum of 2 which is not fault tolerant: /);
+    assert.match(
+      text(question('', { health: { error: 'refused' } })),
+      /^CheckSafeToScaleCluster failed to determine bootstrap status: .*refused$/,
+    );
+    assert.match(
+      text(question('+++', { strategy: { error: 'x' } })),
+      /^CheckSafeToScaleCluster failed to get bootstrap scaling strategy: x$/,
+    );
+    assert.match(
+      text(question('++', { health: { error: 'x' } }), RULE_LATER),
+      /^CheckSafeToScaleCluster couldn't determine member health: x$/,
+    );
+  });
+
+  test('where upstream says no, we say no: our rule only ever closes gaps', () => {
+    const kinds = fc.stringMatching(/^[+\-lu]{0,7}$/);
+    const rollout = fc.constantFrom(SETTLED, ROLLING, NEW);
+    const bootstrap = fc.constantFrom('complete', 'progressing', undefined);
+    fc.assert(
+      fc.property(kinds, rollout, bootstrap, (text, status, installer) => {
+        const asked = question(text, { rollout: status, bootstrap: installer });
+        const voters = text.replaceAll(/[lu]/g, '');
+        const ours = decideQuorum(asked, RULE_FOR_ROTATION);
+        if (ours.safe && status !== NEW && installer !== 'progressing') {
+          const { length } = voters;
+          assert.ok(length >= 3 && voters.replaceAll('-', '').length > quorumOf(length), text);
+        }
+        // Without learners 4.16 is never stricter.
+        if (voters === text && ours.safe) assert.ok(decideQuorum(asked, RULE_4_16).safe || text === '');
+      }),
+    );
+  });
+});
+
+describe('whether the member on a node may be restarted', () => {
+  const base: Omit<GuardQuestion, 'health'> = {
+    nodeName: 'master-0',
+    nodeAddresses: ['10.0.0.1'],
+    strategy: { value: 'HAScalingStrategy' },
+    hasEverRun: true,
+    isOperandReady: true,
+  };
+  const ask = (text: string, changes: Partial<GuardQuestion> = {}) =>
+    decideRestart({ ...base, health: { value: members(text) }, ...changes });
+  const table: [why: string, allowed: boolean, answer: ReturnType<typeof ask>][] = [
+    ['all are well', true, ask('+++')],
+    ['another one is down', false, ask('+-+')],
+    ['it is down itself', true, ask('-++')],
+    ['it does not run, and neither does another', true, ask('--+', { isOperandReady: false })],
+    ['it runs, but there is no majority to see that', false, ask('--+')],
+    ['nobody is healthy: what runs is left alone', false, ask('---')],
+    ['nobody is healthy: what does not run is where it begins', true, ask('---', { isOperandReady: false })],
+    ['the only one that is up', false, ask('+--')],
+    ['four, all well', true, ask('++++')],
+    ['four, one of the others down', false, ask('+-++')],
+    ['five, one of the others down', true, ask('+-+++')],
+    ['five, two of the others down', false, ask('+--++')],
+    ['one of two', false, ask('++')],
+    ['one of two that are meant to be two', true, ask('++', { strategy: { value: 'TwoNodeScalingStrategy' } })],
+    ['the one that is left of two', false, ask('+-', { strategy: { value: 'TwoNodeScalingStrategy' } })],
+    ['the only one of a single node', true, ask('+', { strategy: { value: 'UnsafeScalingStrategy' } })],
+    ['a learner', true, ask('l++')],
+    [
+      'a node without a member yet',
+      true,
+      ask('+++', { nodeName: 'master-9', nodeAddresses: ['10.0.0.9'], isOperandReady: false }),
+    ],
+    [
+      'a running member that nobody can name counts as any of them',
+      false,
+      ask('+-+', { nodeName: 'x', nodeAddresses: [] }),
+    ],
+    ['found by its address', false, ask('+-+', { nodeName: 'x' })],
+    ['nothing has ever run', true, ask('', { hasEverRun: false, health: { error: 'refused' } })],
+    ['nobody answers, and it is ready', false, ask('', { health: { error: 'refused' } })],
+    ['nobody answers, and it is not ready', true, ask('', { health: { error: 'refused' }, isOperandReady: false })],
+  ];
+  for (const [why, allowed, answer] of table)
+    test(`${why}: ${allowed ? 'yes' : 'no'}`, () => assert.equal(answer.allowed, allowed));
+
+  test('a restart that is allowed never costs the majority', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^\+[+\-lu]{0,6}$/), text => {
+        const voters = text.replaceAll(/[lu]/g, '');
+        if (!ask(text).allowed) return;
+        assert.ok(voters.replaceAll('-', '').length - 1 >= quorumOf(voters.length), text);
+      }),
+    );
+  });
+});
+
+test('phases of a cluster', () => {
+  const phase = (etcd: object, bootstrap: string | undefined = 'complete') => phaseOf({ etcd, bootstrap });
+  assert.equal(phase(NEW), 'installation');
+  assert.equal(phase({}), 'installation');
+  assert.equal(phase(SETTLED, 'progressing'), 'installation');
+  assert.equal(phase(SETTLED, undefined), 'settled');
+  assert.equal(phase(ROLLING), 'rolling');
+  assert.equal(phase({ latestAvailableRevision: 5 }), 'rolling');
+  assert.equal(phase({ latestAvailableRevision: 5, nodeStatuses: at(5, 5, 0) }), 'rolling');
+});
+
+test('details', () => {
+  assert.throws(() => quorumOf(0), { message: 'invalid etcd member length: 0' });
+  assert.equal(faultTolerance([]).problem, 'invalid etcd member length: 0');
+  assert.equal(memberName({ name: '', peerURLs: ['https://[fd00::1]:2380'] }), 'NAME-PENDING-fd00::1');
+  const base = { namespaceAnnotations: {}, unsupportedConfigOverrides: undefined };
+  assert.throws(() => scalingStrategy({ ...base, controlPlaneTopology: '' }), /ControlPlaneTopology was not set/);
+  assert.equal(scalingStrategy({ ...base, controlPlaneTopology: 'External' }), 'HAScalingStrategy');
+  assert.equal(
+    scalingStrategy({
+      ...base,
+      controlPlaneTopology: 'DualReplica',
+      namespaceAnnotations: { 'openshift.io/delayed-bootstrap': '' },
+    }),
+    'DelayedTwoNodeScalingStrategy',
+  );
+});

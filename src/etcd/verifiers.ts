@@ -1,0 +1,152 @@
+import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
+import { BUNDLE_KEY } from '../certrotation/bundle.ts';
+import { getIfPresent } from '../kube/get.ts';
+import type { Kube } from '../kube/port.ts';
+import { CONFIG_MAPS } from '../kube/resource.ts';
+import type { Certificate } from '../pki/certificate.ts';
+import { readCertificates } from '../pki/pem.ts';
+import { readNodeStatus } from '../staticpod/node-status.ts';
+import { copyName } from '../staticpod/revision/number.ts';
+import { isSameData } from './aggregate.ts';
+import { ALL_BUNDLES, ETCD_NAMESPACE, KUBE_APISERVER_NAMESPACE } from './names.ts';
+import { type Family, type Profile, profile416, profileLater, type TrustFile, trustFilesOf } from './profile.ts';
+import type { RolloutStatus } from './quorum/rollout.ts';
+
+/** Somebody who checks certificates, with the CAs it runs with; undefined: nobody can tell. */
+export interface Verifier {
+  readonly name: string;
+  readonly bundle: readonly Certificate[] | undefined;
+}
+
+/** Answers, for one pass, who would refuse what a signer signs. Everybody is asked once. */
+export class TrustSurvey {
+  readonly #options: VerifierOptions;
+  readonly #verifiers = new Map<Family, Promise<Verifier[]>>();
+
+  constructor(options: VerifierOptions) {
+    this.#options = options;
+  }
+
+  async withoutTrustIn(family: Family, signer: Certificate): Promise<string[]> {
+    let verifiers = this.#verifiers.get(family);
+    if (verifiers === undefined) {
+      verifiers = readVerifiers(family, this.#options);
+      this.#verifiers.set(family, verifiers);
+    }
+    return withoutTrustIn(await verifiers, signer);
+  }
+}
+
+/** Those who would refuse what this signer signs, by name. */
+export function withoutTrustIn(verifiers: readonly Verifier[], signer: Certificate): string[] {
+  return verifiers.filter(({ bundle }) => !bundle?.some(({ der }) => der.equals(signer.der))).map(({ name }) => name);
+}
+
+export interface VerifierOptions {
+  readonly kube: Kube;
+  readonly profile: Profile;
+  readonly etcd: RolloutStatus;
+  /** Undefined: the cluster has no such operator, and nobody knows of other readers of the etcd CA. */
+  readonly kubeApiServer: RolloutStatus | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Who verifies the certificates of a family, judged by the revisions that run or are on their way: a revision keeps copies of the
+ * bundles it was made from, and its processes have loaded those or newer ones (spec 40, P-6 and 12.3).
+ */
+export async function readVerifiers(family: Family, options: VerifierOptions): Promise<Verifier[]> {
+  const { kube, profile, etcd, kubeApiServer, signal } = options;
+  const copies = new Copies(kube, signal);
+  // A cluster may have come from the other layout, and still run revisions of it.
+  const other = profile.release === 'later' ? profile416() : profileLater();
+  const layouts = [trustFilesOf(profile, family), trustFilesOf(other, family)];
+  const members = revisionsOf(etcd).map(async ({ nodeName, revision }) => ({
+    name: `etcd on node ${nodeName} at revision ${revision}`,
+    bundle: await bundleAt(copies, revision, layouts),
+  }));
+  const servers = family === 'server' && kubeApiServer !== undefined ? revisionsOf(kubeApiServer) : [];
+  const clients = servers.map(async ({ nodeName, revision }) => {
+    const copy = await copies.read(KUBE_APISERVER_NAMESPACE, 'etcd-serving-ca', revision);
+    return {
+      name: `kube-apiserver on node ${nodeName} at revision ${revision}`,
+      bundle: certificatesOf(copy?.data?.[BUNDLE_KEY]),
+    };
+  });
+  return Promise.all([...members, ...clients]);
+}
+
+/** The nodes that run a revision whose bundles are not the published ones. */
+export async function nodesWithOtherBundles(
+  published: ConfigMap,
+  { kube, etcd, signal }: Pick<VerifierOptions, 'kube' | 'etcd' | 'signal'>,
+): Promise<string[]> {
+  const copies = new Copies(kube, signal);
+  const nodes = await Promise.all(
+    revisionsOf(etcd).map(async ({ nodeName, revision }) => {
+      const copy = await copies.read(ETCD_NAMESPACE, ALL_BUNDLES, revision);
+      return isSameData(copy?.data, published.data) && copy !== undefined
+        ? []
+        : [`${nodeName} at revision ${revision}`];
+    }),
+  );
+  return nodes.flat();
+}
+
+/** What runs on a node, and what is about to. */
+function revisionsOf({ nodeStatuses = [] }: RolloutStatus): { nodeName: string; revision: number }[] {
+  return nodeStatuses
+    .map(readNodeStatus)
+    .flatMap(({ nodeName, currentRevision, targetRevision }) =>
+      [...new Set([currentRevision, targetRevision])]
+        .filter(revision => revision > 0)
+        .map(revision => ({ nodeName, revision })),
+    );
+}
+
+/** What all files of the first layout that this revision has agree on. */
+async function bundleAt(
+  copies: Copies,
+  revision: number,
+  layouts: readonly (readonly TrustFile[])[],
+): Promise<readonly Certificate[] | undefined> {
+  for (const files of layouts) {
+    const found = await Promise.all(files.map(({ configMap }) => copies.read(ETCD_NAMESPACE, configMap, revision)));
+    if (found.some(copy => copy === undefined)) continue;
+    const [first, ...others] = files.map(({ key }, index) => certificatesOf(found[index]?.data?.[key]) ?? []);
+    return first?.filter(({ der }) => others.every(bundle => bundle.some(other => other.der.equals(der))));
+  }
+  return undefined;
+}
+
+function certificatesOf(text: string | undefined): readonly Certificate[] | undefined {
+  if (!text) return undefined;
+  try {
+    return readCertificates(text).certificates;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads each copy once. */
+class Copies {
+  readonly #kube: Kube;
+  readonly #signal: AbortSignal | undefined;
+  readonly #read = new Map<string, Promise<ConfigMap | undefined>>();
+
+  constructor(kube: Kube, signal: AbortSignal | undefined) {
+    this.#kube = kube;
+    this.#signal = signal;
+  }
+
+  read(namespace: string, name: string, revision: number): Promise<ConfigMap | undefined> {
+    const key = { namespace, name: copyName(name, revision) };
+    const id = `${key.namespace}/${key.name}`;
+    let reading = this.#read.get(id);
+    if (reading === undefined) {
+      reading = getIfPresent(this.#kube, CONFIG_MAPS, key, { signal: this.#signal });
+      this.#read.set(id, reading);
+    }
+    return reading;
+  }
+}
