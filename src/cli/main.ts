@@ -5,6 +5,7 @@ import { addApi } from './api/command.ts';
 import { addExplain } from './explain/command.ts';
 import { addNodePrograms } from './node/command.ts';
 import { addOperators } from './operator/command.ts';
+import { addUp } from './up/command.ts';
 import { UsageError } from './usage-error.ts';
 
 const program = new Command('rotunda')
@@ -14,6 +15,7 @@ const program = new Command('rotunda')
   .version(VERSION)
   .showHelpAfterError('(run rotunda --help for the commands)')
   .exitOverride();
+addUp(program);
 addExplain(program);
 addApi(program);
 addOperators(program);

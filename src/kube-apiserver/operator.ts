@@ -80,6 +80,8 @@ export interface KubeApiserverOperatorDeps {
   readonly kubernetesVersion?: string | undefined;
   readonly versions?: { readonly operand: string; readonly operator: string } | undefined;
   readonly verbosity?: Verbosity | undefined;
+  /** How long servers must have been ready before the next node is touched; 30 s unless told otherwise. */
+  readonly minReadyMs?: number | undefined;
 }
 
 export interface KubeApiserverOperator {
@@ -107,7 +109,7 @@ export async function runKubeApiserverOperator(
 
 /** All controllers of the kube-apiserver operator (spec 20, 0.1). */
 export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApiserverOperator {
-  const { kube, clock, keys, events, log, program, registry } = deps;
+  const { kube, clock, keys, events, log, program, registry, versions, minReadyMs } = deps;
   const metrics = registry && controllerMetrics(registry);
   const cacheOptions: CacheOptions = { clock, onError: error => log.warn({ err: error }, 'watching failed') };
 
@@ -196,7 +198,7 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
     [on.operator, onChange(clusterOperators)],
     CLUSTER_OPERATOR_RESYNC_MS,
   );
-  if (deps.versions !== undefined) recorder.record('raw-internal', deps.versions.operator);
+  if (versions !== undefined) recorder.record('raw-internal', versions.operator);
 
   const controllers = [
     ...rotationControllers(units, objects.forRotation(hostnamesKnown), { kube, clock, keys, events, log, metrics }),
@@ -284,7 +286,7 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
             [onChange(nodes)],
           ),
         ]),
-    ...staticPodControllers(staticPodConfig({ program, topology, hasStartupMonitor, versions: deps.versions }), {
+    ...staticPodControllers(staticPodConfig({ program, topology, hasStartupMonitor, versions, minReadyMs }), {
       kube,
       caches: pods,
       clock,

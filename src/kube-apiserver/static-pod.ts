@@ -11,16 +11,18 @@ export interface StaticPodDetails {
   readonly program: OperandProgram;
   readonly topology: Topology;
   readonly hasStartupMonitor: () => boolean | Promise<boolean>;
+  /** How long all ready pods must have been ready for before the next node is touched. */
+  readonly minReadyMs?: number | undefined;
   /** Versions that are told once all pods run them. */
   readonly versions?: { readonly operand: string; readonly operator: string } | undefined;
 }
 
-/** The time all ready pods must have been ready for before the next node is touched (spec 20, 3.5.7). */
+/** Unless told otherwise (spec 20, 3.5.7). */
 const MIN_READY_MS = seconds(30);
 
 /** kube-apiserver as a static-pod operator (spec 30, 1.2). */
 export function staticPodConfig(details: StaticPodDetails): StaticPodOperatorConfig {
-  const { program, topology, hasStartupMonitor, versions } = details;
+  const { program, topology, hasStartupMonitor, versions, minReadyMs = MIN_READY_MS } = details;
   const { operatorCommand, operatorImage } = program;
   return {
     operandName: 'kube-apiserver',
@@ -30,7 +32,7 @@ export function staticPodConfig(details: StaticPodDetails): StaticPodOperatorCon
     operator: KUBE_API_SERVERS,
     revisioned: REVISIONED,
     unrevisioned: UNREVISIONED,
-    installer: { command: [...operatorCommand, 'installer'], image: operatorImage, minReadyMs: MIN_READY_MS },
+    installer: { command: [...operatorCommand, 'installer'], image: operatorImage, minReadyMs },
     pruner: { command: [...operatorCommand, 'prune'], directoryPrefix: REVISION_DIRECTORY_PREFIX },
     guard: {
       port: API_PORT,

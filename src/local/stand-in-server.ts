@@ -36,6 +36,7 @@ export class StandInServer {
   readonly #clientCa: StandInInput | undefined;
   readonly #watch: FileWatch;
   readonly #listeners: Server[] = [];
+  readonly #sockets = new Set<Socket>();
   readonly #default: HttpsServer;
   /** One for each named certificate: who connects to an address without naming a server is told by that address. */
   readonly #named: HttpsServer[];
@@ -94,7 +95,8 @@ export class StandInServer {
     this.#isStopping = true;
     this.#watch.stop();
     const closed = this.#listeners.map(listener => new Promise(resolve => listener.close(resolve)));
-    for (const server of [this.#default, ...this.#named]) server.closeAllConnections();
+    // The TLS servers do not know their connections: they never listen themselves.
+    for (const socket of this.#sockets) socket.destroy();
     await Promise.all(closed);
   }
 
@@ -132,6 +134,8 @@ export class StandInServer {
 
   #accept(socket: Socket): void {
     this.reload('handshake');
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
     // A connection that breaks off before it says anything is no concern of ours.
     socket.on('error', () => {});
     const named = this.#sni.findIndex((_, index) =>

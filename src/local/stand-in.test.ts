@@ -5,7 +5,7 @@ import { get as httpsGet } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import type { TLSSocket } from 'node:tls';
+import { connect, type TLSSocket } from 'node:tls';
 import { silentLog } from '../controller/log.ts';
 import type { CertificateAndKey } from '../pki/authority.ts';
 import { issueServing, issueSigner } from '../pki/issue.ts';
@@ -94,6 +94,18 @@ function settingsFor(path: string, changes: Partial<ServerSettings> = {}): Serve
     ...changes,
   };
 }
+
+test('a stop does not wait for clients that keep their connection', async t => {
+  const path = directory(t);
+  await swap(join(path, 'secrets/serving'), pair(await serving(await signer('ca'), 'a')));
+  const { server } = await started(t, settingsFor(path));
+  const socket = connect({ host: '127.0.0.1', port: server.ports()[0] ?? 0, rejectUnauthorized: false });
+  const closed = new Promise(resolve => socket.once('close', resolve));
+  socket.on('error', () => {});
+  await new Promise(resolve => socket.once('secureConnect', resolve));
+  await server.stop();
+  await closed;
+});
 
 test('a swapped directory is presented at the next handshakes; a pair that does not match is not', async t => {
   const path = directory(t);

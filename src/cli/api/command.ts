@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { wholeNumberFrom } from '../flag-values.ts';
 import { untilStopped } from '../signals.ts';
 import { UsageError } from '../usage-error.ts';
 
@@ -23,15 +24,13 @@ export function addApi(program: Command): void {
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--port <number>', 'port to listen on; 0 chooses a free one', '0')
     .action(async ({ dir, host, port }: Flags) => {
-      if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
-        throw new UsageError(`--port must be a number from 0 to 65535, found "${port}"`);
-      }
+      const wantedPort = wholeNumberFrom('--port', port, 0, 65_535);
       const { startApi, StoreLockedError } = await import('../../api/api.ts');
       const onError = (what: string, error: unknown) => {
         process.stderr.write(`${what}: ${error instanceof Error ? error.message : String(error)}\n`);
       };
       try {
-        const api = await startApi({ dir: resolve(dir), host, port: Number(port), onError });
+        const api = await startApi({ dir: resolve(dir), host, port: wantedPort, onError });
         process.stdout.write(`ready: ${api.url}, kubeconfig ${api.kubeconfigPath}\n`);
         await untilStopped();
         await api.close();

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { EtcdOperand } from '../../etcd/operator.ts';
-import { parseGoDuration } from '../../kube/duration.ts';
 import { VERSION } from '../../kube/version.ts';
 import type { OperandProgram } from '../../kube-apiserver/target-config/controller.ts';
+import { rotationDayFrom } from '../flag-values.ts';
 import { UsageError } from '../usage-error.ts';
 import type { OperatorFlags } from './process.ts';
 
@@ -125,12 +125,4 @@ function withOperatorFlags(command: Command): Command {
     .option('--listen <address>', 'where health and metrics are served', '127.0.0.1:0')
     .option('--no-leader-elect', 'work without asking who leads; for a single instance only')
     .option('--log-level <level>', 'debug, info, warn or error', 'info');
-}
-
-function rotationDayFrom(text: string): number {
-  const duration = parseGoDuration(text);
-  if (duration === undefined || duration < 1000 || duration > 86_400_000) {
-    throw new UsageError(`--rotation-day must be a duration from 1s to 24h, found "${text}"`);
-  }
-  return duration;
 }

@@ -10,6 +10,7 @@ import { runCheckEndpoints } from './check-endpoints.ts';
 import { parseInsecureReadyzOptions, startInsecureReadyz } from './insecure-readyz.ts';
 import { parseCertRegenerationOptions, parseCheckEndpointsOptions } from './options.ts';
 import { startSecureHealth } from './secure-health.ts';
+import { onThisNode } from './this-node.ts';
 
 /** `rotunda cert-regeneration-controller`. Resolves with the exit code. */
 export function certRegenerationMain(argv: readonly string[], env: Env): Promise<number> {
@@ -60,15 +61,6 @@ export function checkEndpointsMain(argv: readonly string[], env: Env): Promise<n
       await close();
     }
   });
-}
-
-/** On a machine with several nodes each has an address of its own, and "localhost" means that one. */
-function onThisNode(url: string, env: Env): string {
-  const address = env.ROTUNDA_NODE_ADDRESS;
-  const wanted = new URL(url);
-  if (!address || wanted.hostname !== 'localhost') return url;
-  wanted.hostname = address;
-  return wanted.toString();
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

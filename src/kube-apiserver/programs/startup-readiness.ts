@@ -10,11 +10,14 @@ import type { Readiness } from '../../staticpod/node/startup-monitor.ts';
 import { OPERAND_NAMESPACE } from '../namespaces.ts';
 import { KUBE_API_SERVERS } from '../resources.ts';
 import { API_PORT } from '../target-config/pod.ts';
+import { onThisNode } from './this-node.ts';
+
+const LOCAL_URL = `https://localhost:${API_PORT}`;
 
 /** What the startup monitor has to know of kube-apiserver: `rotunda startup-monitor`. */
 export const monitoredKubeApiserver: MonitoredOperand = {
   operator: KUBE_API_SERVERS as Resource<never>,
-  isReady: context => kubeApiserverReadiness(context),
+  isReady: context => kubeApiserverReadiness({ ...context, url: onThisNode(LOCAL_URL, process.env) }),
 };
 
 export interface ReadinessContext {
@@ -38,17 +41,17 @@ const READY: Readiness = { ready: true, reason: '', message: '' };
  * kubelet says so too. The order matters: the first thing that is wrong is the reason that people will read.
  */
 export async function kubeApiserverReadiness(context: ReadinessContext): Promise<Readiness> {
-  const { signal, url = `https://localhost:${API_PORT}`, clock = systemClock } = context;
+  const { signal, url = LOCAL_URL, clock = systemClock } = context;
   const agent = new Agent({ rejectUnauthorized: false });
   try {
     const steps: (() => Promise<Readiness>)[] = [
       // A list that fails may mean that the new server is not up yet; that shows in the next step.
       async () => podReadiness(await podsOf(context).catch(() => undefined), context, false),
-      () => answers(`${url}/healthz/etcd`, 'UnhealthyEtcd', agent, signal),
-      () => answers(`${url}/healthz?verbose=true`, 'Unhealthy', agent, signal),
+      () => answers(new URL('/healthz/etcd', url), 'UnhealthyEtcd', agent, signal),
+      () => answers(new URL('/healthz?verbose=true', url), 'Unhealthy', agent, signal),
       ...Array.from({ length: READY_TIMES }, (_, index) => async () => {
         if (index > 0) await sleep(clock, READY_PAUSE_MS, signal);
-        return answers(`${url}/readyz?verbose=true`, 'NotReady', agent, signal);
+        return answers(new URL('/readyz?verbose=true', url), 'NotReady', agent, signal);
       }),
       async () => podReadiness(await podsOf(context), context, true),
     ];
@@ -105,7 +108,7 @@ export function podReadiness(
 }
 
 /** 200 is good; whatever else comes back is told. */
-function answers(url: string, reason: string, agent: Agent, signal: AbortSignal): Promise<Readiness> {
+function answers(url: URL, reason: string, agent: Agent, signal: AbortSignal): Promise<Readiness> {
   return new Promise(resolve => {
     const request = get(url, { agent, signal, timeout: ANSWER_LIMIT_MS }, response => {
       const parts: string[] = [];

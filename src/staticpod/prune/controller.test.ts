@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { minutes } from '../../kube/duration.ts';
+import { seconds } from '../../kube/duration.ts';
 import { CONFIG_MAPS, PODS } from '../../kube/resource.ts';
 import { CONFIG, configMap, NAMESPACE, NOW, storedNode, TestCluster } from '../testing.ts';
 import { formatRfc3339 } from '../../kube/time.ts';
@@ -73,9 +73,9 @@ describe('pruning', () => {
     const { uid } = (await pruner(cluster)).metadata ?? {};
     await end(cluster, 'Failed');
     const result = await run(cluster);
-    assert.deepEqual(result?.againAt, new Date(NOW.getTime() + minutes(10)));
+    assert.deepEqual(result?.againAt, new Date(NOW.getTime() + seconds(30)));
     assert.equal((await pruner(cluster)).metadata?.uid, uid);
-    await cluster.clock.advance(minutes(10));
+    await cluster.clock.advance(seconds(30));
     await run(cluster);
     assert.notEqual((await pruner(cluster)).metadata?.uid, uid);
   });

@@ -3,7 +3,7 @@ import { lineText } from '../../controller/aggregate-error.ts';
 import { isManaged } from '../../controller/management-state.ts';
 import { earlier, type Reconcile, type ReconcileContext } from '../../controller/reconcile.ts';
 import { applyPod, deleteObject } from '../../kube/apply.ts';
-import { minutes } from '../../kube/duration.ts';
+import { seconds } from '../../kube/duration.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, PODS } from '../../kube/resource.ts';
@@ -30,8 +30,8 @@ export interface PruneControllerOptions {
 
 export const PRUNER_LABELS = { app: 'pruner' } as const;
 
-/** A pruner that failed, on a full disk perhaps, is tried again after this time. */
-const RETRY_MS = minutes(10);
+/** A pruner that failed, on a full disk perhaps or because its node was restarted, is tried again after this time. */
+const RETRY_MS = seconds(30);
 
 /** Removes what no node needs any more: from the nodes' disks and from the API (spec 30, 14.1). */
 export function pruneReconcile(options: PruneControllerOptions): Reconcile {

@@ -112,7 +112,10 @@ describe('the revision controller', () => {
     const [condition] = (await cluster.status()).conditions ?? [];
     assert.equal(condition?.reason, 'ContentCreationError');
     assert.equal(condition?.message, '[configmaps "test-pod" not found, secrets "test-secret" not found]');
-    assert.deepEqual(cluster.events, []);
+    await cluster.run(revisionReconcile(cluster.parts));
+    const told = cluster.events.map(({ type, reason, message }) => [type, reason, message]);
+    const message = 'Failed to create revision 2: [configmaps "test-pod" not found, secrets "test-secret" not found]';
+    assert.deepEqual(told, [['Warning', 'RevisionCreateFailed', message]], 'told once');
   });
 
   test('a read that fails is no missing object (T04)', async () => {

@@ -176,18 +176,25 @@ async function publish(
   return updated;
 }
 
-/** The content of a revision cannot be made: says so, and asks for another attempt (spec 30, 8.2.10). */
+/**
+ * The content of a revision cannot be made: says so, and asks for another attempt (spec 30, 8.2.10). Beyond 4.16 the event comes
+ * with every new reason, not only when the condition cannot be written.
+ */
 async function reportContent(
-  options: RevisionControllerOptions,
+  { operator }: RevisionControllerOptions,
   revision: number,
   error: unknown,
-  { events, signal, log }: ReconcileContext,
+  { events, signal, log, clock }: ReconcileContext,
 ): Promise<Result> {
   log.warn({ revision, err: error }, 'the content of a revision cannot be made');
-  try {
-    await options.operator.setConditions([failure('ContentCreationError', error)], signal);
-  } catch (writeError) {
+  const tell = () =>
     events.event('Warning', 'RevisionCreateFailed', `Failed to create revision ${revision}: ${errorText(error)}`);
+  try {
+    const problem = failure('ContentCreationError', error);
+    const { updated } = await operator.update(status => withConditions(status, [problem], clock.now()), signal);
+    if (updated) tell();
+  } catch (writeError) {
+    tell();
     throw writeError;
   }
   return { retry: true };

@@ -1,0 +1,133 @@
+import { createPublicKey } from 'node:crypto';
+import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
+import { BUNDLE_KEY } from '../certrotation/bundle.ts';
+import { TLS_CERT, TLS_KEY, TLS_SECRET } from '../certrotation/secret.ts';
+import type { Clock } from '../kube/clock.ts';
+import { days } from '../kube/duration.ts';
+import { isAlreadyExists } from '../kube/error.ts';
+import { getIfPresent } from '../kube/get.ts';
+import type { Kube } from '../kube/port.ts';
+import { CONFIG_MAPS, type KubeObject, keyOf, NAMESPACES, type Resource, SECRETS } from '../kube/resource.ts';
+import { CONFIG_NAMESPACE, ETCD_NAMESPACE, MANAGED_NAMESPACE } from '../kube-apiserver/namespaces.ts';
+import { CLUSTER, INFRASTRUCTURES, NETWORKS } from '../kube-apiserver/resources.ts';
+import { API_PORT } from '../kube-apiserver/target-config/pod.ts';
+import type { CertificateAndKey } from '../pki/authority.ts';
+import { issueClient, issueSigner } from '../pki/issue.ts';
+import type { Keys } from '../pki/keys.ts';
+import { encodeCertificates, encodePrivateKey } from '../pki/pem.ts';
+
+/** Below `localhost` (RFC 6761): whatever they resolve to, it is this machine. */
+export const EXTERNAL_NAME = 'api.rotunda.localhost';
+export const INTERNAL_NAME = 'api-int.rotunda.localhost';
+
+const SERVICE_NETWORK = '172.30.0.0/16';
+const POD_NETWORK = { cidr: '10.128.0.0/14', hostPrefix: 23 };
+/** Nobody renews what these sign. */
+const LIFETIME_MS = days(3650);
+
+export interface ClusterInputs {
+  readonly kube: Kube;
+  readonly clock: Clock;
+  readonly keys: Keys;
+  /** Addresses of the control-plane nodes by name: there etcd would be. */
+  readonly controlPlane: ReadonlyMap<string, string>;
+}
+
+/**
+ * What the installer and operators that do not run here would put into the cluster. Certificates are made once and then stay: an
+ * object that is there belongs to whoever wrote it.
+ */
+export async function provideClusterInputs(inputs: ClusterInputs): Promise<void> {
+  const { kube, controlPlane } = inputs;
+  for (const name of [CONFIG_NAMESPACE, MANAGED_NAMESPACE, ETCD_NAMESPACE]) {
+    await createOnce(kube, NAMESPACES, { metadata: { name } });
+  }
+  await provideConfiguration(kube, controlPlane.size);
+  await createOnce(kube, CONFIG_MAPS, {
+    metadata: { namespace: ETCD_NAMESPACE, name: 'etcd-endpoints' },
+    data: Object.fromEntries(controlPlane),
+  });
+  await provideEtcdTrust(inputs);
+  await provideBundle(inputs, { namespace: MANAGED_NAMESPACE, name: 'csr-controller-ca' }, 'kube-csr-signer');
+  await provideTokenKey(inputs);
+}
+
+/** The cluster's configuration follows the number of nodes. */
+async function provideConfiguration(kube: Kube, size: number): Promise<void> {
+  const topology = size === 1 ? 'SingleReplica' : 'HighlyAvailable';
+  await createOnce(kube, INFRASTRUCTURES, { metadata: CLUSTER, spec: { platformSpec: { type: 'None' } } });
+  await setStatus(kube, INFRASTRUCTURES, {
+    apiServerURL: `https://${EXTERNAL_NAME}:${API_PORT}`,
+    apiServerInternalURI: `https://${INTERNAL_NAME}:${API_PORT}`,
+    controlPlaneTopology: topology,
+    infrastructureTopology: topology,
+    platform: 'None',
+    platformStatus: { type: 'None' },
+  });
+  await createOnce(kube, NETWORKS, { metadata: CLUSTER, spec: {} });
+  await setStatus(kube, NETWORKS, { serviceNetwork: [SERVICE_NETWORK], clusterNetwork: [POD_NETWORK] });
+}
+
+async function setStatus(kube: Kube, resource: Resource, status: object): Promise<void> {
+  await kube.patch(resource, CLUSTER, { type: 'merge', body: { status } }, { subresource: 'status' });
+}
+
+/** The bundle comes last: where it is, its client certificate is too. */
+async function provideEtcdTrust(inputs: ClusterInputs): Promise<void> {
+  const { kube } = inputs;
+  const bundle = { namespace: CONFIG_NAMESPACE, name: 'etcd-serving-ca' };
+  const client = { namespace: CONFIG_NAMESPACE, name: 'etcd-client' };
+  if ((await getIfPresent(kube, CONFIG_MAPS, bundle)) !== undefined) return;
+  if ((await getIfPresent(kube, SECRETS, client)) !== undefined) await kube.delete(SECRETS, client);
+  const signer = await issueSigner({ ...issuing(inputs), commonName: 'etcd-signer' });
+  const pair = await issueClient({
+    ...issuing(inputs),
+    signer,
+    user: { name: 'etcd-client', groups: ['etcd-client'] },
+  });
+  await kube.create(SECRETS, tlsSecret(client, pair));
+  await kube.create(CONFIG_MAPS, bundleConfigMap(bundle, signer));
+}
+
+async function provideBundle(inputs: ClusterInputs, name: ObjectName, commonName: string): Promise<void> {
+  if ((await getIfPresent(inputs.kube, CONFIG_MAPS, name)) !== undefined) return;
+  const signer = await issueSigner({ ...issuing(inputs), commonName });
+  await createOnce(inputs.kube, CONFIG_MAPS, bundleConfigMap(name, signer));
+}
+
+/** Tokens that kube-controller-manager signs itself; nobody does here. */
+async function provideTokenKey({ kube, keys }: ClusterInputs): Promise<void> {
+  const name = { namespace: MANAGED_NAMESPACE, name: 'sa-token-signing-certs' };
+  if ((await getIfPresent(kube, CONFIG_MAPS, name)) !== undefined) return;
+  const key = createPublicKey(await keys.generate('P-256'));
+  const text = key.export({ format: 'pem', type: 'spki' }).toString();
+  await createOnce(kube, CONFIG_MAPS, { metadata: name, data: { 'service-account-001.pub': text } });
+}
+
+interface ObjectName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+function issuing({ keys, clock }: ClusterInputs) {
+  return { keys, algorithm: 'P-256', now: clock.now(), lifetimeMs: LIFETIME_MS } as const;
+}
+
+function bundleConfigMap(metadata: ObjectName, { chain }: CertificateAndKey): ConfigMap {
+  return { metadata, data: { [BUNDLE_KEY]: encodeCertificates(chain) } };
+}
+
+function tlsSecret(metadata: ObjectName, { chain, key }: CertificateAndKey): Secret {
+  const base64 = (text: string) => Buffer.from(text).toString('base64');
+  const data = { [TLS_CERT]: base64(encodeCertificates(chain)), [TLS_KEY]: base64(encodePrivateKey(key)) };
+  return { metadata, type: TLS_SECRET, data };
+}
+
+async function createOnce<T extends KubeObject>(kube: Kube, resource: Resource<T>, object: T): Promise<void> {
+  if ((await getIfPresent(kube, resource, keyOf(object))) !== undefined) return;
+  try {
+    await kube.create(resource, object);
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+}

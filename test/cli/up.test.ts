@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { HttpKube } from '../../src/kube/client.ts';
+import { loadAccess } from '../../src/kube/kubeconfig.ts';
+import { NODES, SECRETS } from '../../src/kube/resource.ts';
+
+const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
+
+describe('rotunda up', () => {
+  test('brings up nodes and a rolled-out kube-apiserver, prints one ready line, and stops cleanly', async t => {
+    const dir = mkdtempSync(join(tmpdir(), 'rotunda-up-'));
+    const args = [main, 'up', '--dir', dir, '--control-plane', '1', '--workers', '1', '--rotation-day', '1h'];
+    const child: ChildProcess = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    t.after(() => {
+      child.kill('SIGKILL');
+      rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+    });
+    let text = '';
+    for await (const chunk of child.stdout!.setEncoding('utf8')) {
+      text += chunk;
+      if (text.includes('\n')) break;
+    }
+    assert.match(text, /^ready: https:\/\/127\.0\.0\.1:\d+, kubeconfig .*\/kubeconfig\n$/);
+    const kube = new HttpKube(await loadAccess({ path: join(dir, 'kubeconfig') }));
+    const nodes = (await kube.list(NODES)).items.map(({ metadata }) => metadata?.name).toSorted();
+    assert.deepEqual(nodes, ['master-0', 'worker-0']);
+    const labelSelector = 'auth.openshift.io/managed-certificate-type=target';
+    // Copies carry the label too; the twelve chains are the least there can be.
+    assert.ok((await kube.list(SECRETS, { labelSelector })).items.length >= 12);
+    await kube.close();
+    assert.ok(existsSync(join(dir, 'nodes/master-0/etc/kubernetes/manifests/kube-apiserver-pod.yaml')));
+    const ended = once(child, 'exit') as Promise<[number | null]>;
+    child.kill('SIGINT');
+    assert.equal((await ended)[0], 0);
+  });
+
+  test('contradictory flags: one clear line, exit code 2', () => {
+    const { status, stderr } = spawnSync(process.execPath, [main, 'up', '--control-plane', '0'], { encoding: 'utf8' });
+    assert.deepEqual([status, stderr], [2, 'error: --control-plane must be a number from 1 to 9, found "0"\n']);
+  });
+});
