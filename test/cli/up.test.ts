@@ -27,7 +27,7 @@ describe('rotunda up', () => {
     }
     assert.match(text, /^ready: https:\/\/127\.0\.0\.1:\d+, kubeconfig .*\/kubeconfig\n$/);
     const kube = new HttpKube(await loadAccess({ path: join(dir, 'kubeconfig') }));
-    const nodes = (await kube.list(NODES)).items.map(({ metadata }) => metadata?.name).toSorted();
+    const nodes = (await kube.list(NODES)).items.map(({ metadata }) => metadata?.name ?? '').toSorted();
     assert.deepEqual(nodes, ['master-0', 'worker-0']);
     const labelSelector = 'auth.openshift.io/managed-certificate-type=target';
     // Copies carry the label too; the twelve chains are the least there can be.
