@@ -1,0 +1,75 @@
+import { type KubeObject, resource } from '../../kube/resource.ts';
+import type { TlsSecurityProfile } from './machine-config.ts';
+
+/** The kinds of config.openshift.io that machine configuration reads, as far as it reads them. */
+const API_VERSION = 'config.openshift.io/v1';
+
+export interface PlatformStatus {
+  type?: string;
+  [platform: string]: unknown;
+}
+
+export interface InfrastructureStatus {
+  apiServerInternalURI?: string;
+  controlPlaneTopology?: string;
+  etcdDiscoveryDomain?: string;
+  /** Older than `platformStatus.type`. */
+  platform?: string;
+  platformStatus?: PlatformStatus;
+}
+
+export interface Infrastructure extends KubeObject {
+  spec?: { cloudConfig?: { name?: string; key?: string } };
+  status?: InfrastructureStatus;
+}
+
+export interface MtuMigration {
+  network?: { from?: number; to?: number };
+  machine?: { from?: number; to?: number };
+}
+
+export interface Network extends KubeObject {
+  spec?: { serviceNetwork?: readonly string[]; networkType?: string };
+  status?: { networkType?: string; migration?: { networkType?: string; mtu?: MtuMigration } | null };
+}
+
+export interface ProxyStatus {
+  httpProxy?: string;
+  httpsProxy?: string;
+  noProxy?: string;
+}
+
+export interface Proxy extends KubeObject {
+  spec?: { trustedCA?: { name?: string } };
+  status?: ProxyStatus;
+}
+
+export interface Dns extends KubeObject {
+  spec?: { baseDomain?: string };
+}
+
+export interface Image extends KubeObject {
+  spec?: { additionalTrustedCA?: { name?: string } };
+}
+
+export interface Scheduler extends KubeObject {
+  spec?: { mastersSchedulable?: boolean };
+}
+
+/** Settings for all nodes, not a node. */
+export interface NodeConfig extends KubeObject {
+  spec?: { workerLatencyProfile?: string; cgroupMode?: string };
+}
+
+export interface ApiServer extends KubeObject {
+  spec?: { tlsSecurityProfile?: TlsSecurityProfile };
+}
+
+export const INFRASTRUCTURES = resource<Infrastructure>(API_VERSION, 'Infrastructure', 'infrastructures', false);
+export const NETWORKS = resource<Network>(API_VERSION, 'Network', 'networks', false);
+export const PROXIES = resource<Proxy>(API_VERSION, 'Proxy', 'proxies', false);
+export const DNSES = resource<Dns>(API_VERSION, 'DNS', 'dnses', false);
+export const IMAGES = resource<Image>(API_VERSION, 'Image', 'images', false);
+export const SCHEDULERS = resource<Scheduler>(API_VERSION, 'Scheduler', 'schedulers', false);
+export const NODE_CONFIGS = resource<NodeConfig>(API_VERSION, 'Node', 'nodes', false);
+export const API_SERVERS = resource<ApiServer>(API_VERSION, 'APIServer', 'apiservers', false);

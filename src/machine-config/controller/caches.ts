@@ -1,0 +1,69 @@
+import type { Node, Pod, Secret } from 'kubernetes-types/core/v1.d.ts';
+import { Informer, type InformerOptions } from '../../kube/informer.ts';
+import type { Kube } from '../../kube/port.ts';
+import { type KubeObject, NODES, PODS, type Resource, SECRETS } from '../../kube/resource.ts';
+import {
+  API_SERVERS,
+  type ApiServer,
+  NODE_CONFIGS,
+  type NodeConfig,
+  SCHEDULERS,
+  type Scheduler,
+} from '../api/cluster-config.ts';
+import { CONTROLLER_CONFIGS, type ControllerConfig } from '../api/controller-config.ts';
+import {
+  CONTAINER_RUNTIME_CONFIGS,
+  type ContainerRuntimeConfig,
+  KUBELET_CONFIGS,
+  type KubeletConfig,
+  MACHINE_CONFIG_POOLS,
+  MACHINE_CONFIGS,
+  type MachineConfig,
+  type MachineConfigPool,
+} from '../api/machine-config.ts';
+import { CONFIG_NAMESPACE, MCO_NAMESPACE } from '../names.ts';
+
+/** What the controllers keep in memory of the cluster. */
+export interface ControllerCaches {
+  readonly controllerConfigs: Informer<ControllerConfig>;
+  readonly machineConfigs: Informer<MachineConfig>;
+  readonly pools: Informer<MachineConfigPool>;
+  readonly kubeletConfigs: Informer<KubeletConfig>;
+  readonly runtimeConfigs: Informer<ContainerRuntimeConfig>;
+  readonly nodes: Informer<Node>;
+  /** Of `openshift-config`: the pull secret. */
+  readonly secrets: Informer<Secret>;
+  /** The operator's own. */
+  readonly operatorPods: Informer<Pod>;
+  readonly schedulers: Informer<Scheduler>;
+  readonly nodeConfigs: Informer<NodeConfig>;
+  readonly apiServers: Informer<ApiServer>;
+}
+
+type Options = Pick<InformerOptions<KubeObject>, 'clock' | 'onError'>;
+
+/** The informers of the controllers, to be started by whoever owns them. */
+export function controllerCaches(kube: Kube, options: Options): ControllerCaches {
+  const everywhere = <T extends KubeObject>(resource: Resource<T>) => new Informer<T>(kube, resource, options);
+  return {
+    controllerConfigs: everywhere(CONTROLLER_CONFIGS),
+    machineConfigs: everywhere(MACHINE_CONFIGS),
+    pools: everywhere(MACHINE_CONFIG_POOLS),
+    kubeletConfigs: everywhere(KUBELET_CONFIGS),
+    runtimeConfigs: everywhere(CONTAINER_RUNTIME_CONFIGS),
+    nodes: everywhere(NODES),
+    secrets: new Informer(kube, SECRETS, { ...options, selection: { namespace: CONFIG_NAMESPACE } }),
+    operatorPods: new Informer(kube, PODS, {
+      ...options,
+      selection: { namespace: MCO_NAMESPACE, labelSelector: 'k8s-app=machine-config-operator' },
+    }),
+    schedulers: everywhere(SCHEDULERS),
+    nodeConfigs: everywhere(NODE_CONFIGS),
+    apiServers: everywhere(API_SERVERS),
+  };
+}
+
+/** All of them, for `start` and `stop`. */
+export function controllerInformers(caches: ControllerCaches): Informer<KubeObject>[] {
+  return Object.values(caches);
+}

@@ -1,0 +1,48 @@
+import { isObject, shaped } from './shape.ts';
+import { IGNITION_SHAPE } from './schema.ts';
+import { IGNITION_VERSION, type IgnitionConfig, IgnitionError } from './types.ts';
+import { readIgnition2 } from './v2.ts';
+import { checkIgnition } from './validate.ts';
+
+/**
+ * Reads an Ignition document of spec 2.0 to 2.2 or 3.0 to 3.4, checks it and gives it as 3.4 (spec 50, RN-9, RN-12). Undefined
+ * for a document that says nothing at all. Throws `IgnitionError`.
+ */
+export function readIgnition(document: unknown): IgnitionConfig | undefined {
+  if (document === undefined || document === null) return undefined;
+  if (!isObject(document)) throw new IgnitionError('', 'expected a JSON object');
+  if (Object.keys(document).length === 0) return undefined;
+  const { major, minor } = versionOf(document);
+  if (major === 2) return checkIgnition(readIgnition2(document));
+  const config = shaped(document, IGNITION_SHAPE, minor, '') as IgnitionConfig;
+  config.ignition = { ...config.ignition, version: IGNITION_VERSION };
+  if (minor < SPECIAL_BITS_SINCE) maskSpecialBits(config);
+  return checkIgnition(config);
+}
+
+const SUPPORTED = 'supported spec versions: 2.0, 2.1, 2.2, 3.0, 3.1, 3.2, 3.3, 3.4';
+const SPECIAL_BITS_SINCE = 4;
+const SPECIAL_BITS = 0o7000;
+
+interface Version {
+  readonly major: number;
+  readonly minor: number;
+}
+
+function versionOf(document: Record<string, unknown>): Version {
+  const ignition = document['ignition'];
+  const version = isObject(ignition) ? ignition['version'] : undefined;
+  const match = typeof version === 'string' ? /^(\d+)\.(\d+)\.(\d+)$/.exec(version) : null;
+  if (match === null) throw new IgnitionError('ignition.version', `invalid version; ${SUPPORTED}`);
+  const [major, minor, patch] = match.slice(1).map(Number) as [number, number, number];
+  const isKnown = patch === 0 && ((major === 3 && minor <= 4) || (major === 2 && minor <= 2));
+  if (!isKnown) throw new IgnitionError('ignition.version', `unknown version ${match[0]}; ${SUPPORTED}`);
+  return { major, minor };
+}
+
+/** Set-uid, set-gid and sticky bits mean something from 3.4 on; older documents have them cleared. */
+function maskSpecialBits({ storage = {} }: IgnitionConfig): void {
+  for (const node of [...(storage.files ?? []), ...(storage.directories ?? [])]) {
+    if (node.mode !== undefined && node.mode >= 0) node.mode &= ~SPECIAL_BITS;
+  }
+}

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { startEngine } from '../../api/api.ts';
+import { CLUSTER_OPERATORS } from '../../controller/cluster-operator-status.ts';
+import { minutes, seconds } from '../../kube/duration.ts';
+import { CONFIG_MAPS, NODES, SECRETS, SERVICE_ACCOUNTS } from '../../kube/resource.ts';
+import {
+  CONFIG_MANAGED_NAMESPACE,
+  CONFIG_NAMESPACE,
+  LAST_OBSERVED_SERVER_CA,
+  MACHINE_API_NAMESPACE,
+  MCO_NAMESPACE,
+  SERVER_CA_DIGEST,
+  SERVICE_CA_ROTATE,
+} from '../names.ts';
+import { certificate, TestCluster } from '../testing.ts';
+
+const utf8 = (base64: string | null | undefined) => Buffer.from(base64 ?? '', 'base64').toString('utf8');
+
+describe('the operator on the API', () => {
+  let cluster: TestCluster;
+  before(async () => {
+    cluster = await TestCluster.create(clock => startEngine({ clock }));
+    cluster.startOperator();
+    cluster.startController();
+    await cluster.until(
+      'both pools are rendered',
+      async () => (await cluster.rendered('worker')).length === 1,
+      minutes(2),
+    );
+  });
+  after(() => cluster.stop());
+
+  test('publishes what it found, and says that all is well', async () => {
+    const { spec = {}, status } = await cluster.controllerConfig();
+    assert.equal(utf8(spec.kubeAPIServerServingCAData), await certificate('client-ca'));
+    assert.equal(spec.clusterDNSIP, '172.30.0.10');
+    assert.deepEqual(spec.pullSecret, { namespace: 'openshift-config', name: 'pull-secret' });
+    assert.deepEqual(
+      status?.controllerCertificates?.map(({ bundleFile, subject }) => [bundleFile, subject]),
+      [
+        ['KubeAPIServerServingCAData', 'CN=client-ca'],
+        ['RootCAData', 'CN=root-ca'],
+      ],
+    );
+    const { Degraded, Available } = await cluster.clusterOperator();
+    assert.equal(Degraded?.status, 'False', Degraded?.message);
+    assert.equal(Available?.status, 'True');
+    const userData = await cluster.kube.get(SECRETS, {
+      namespace: MACHINE_API_NAMESPACE,
+      name: 'worker-user-data-managed',
+    });
+    assert.match(utf8(userData.data?.['userData']), /api-int\.c1\.example\.com:22623\/config\/worker/);
+  });
+
+  test('a new client CA reaches ControllerConfig without time going on, and renders nothing', async () => {
+    const [rendered, bundle] = [await cluster.rendered('worker'), await certificate('new-client-ca')];
+    const { metadata } = await cluster.controllerConfig();
+    await cluster.setConfigMap(CONFIG_MANAGED_NAMESPACE, 'kube-apiserver-client-ca', { 'ca-bundle.crt': bundle });
+    await cluster.quiet();
+    const changed = await cluster.controllerConfig();
+    assert.equal(utf8(changed.spec?.kubeAPIServerServingCAData), bundle);
+    assert.equal(changed.metadata?.generation, (metadata?.generation ?? 0) + 1);
+    await cluster.pass(minutes(1));
+    assert.deepEqual(await cluster.rendered('worker'), rendered);
+    const { status } = await cluster.controllerConfig();
+    assert.equal(status?.controllerCertificates?.[0]?.subject, 'CN=new-client-ca');
+  });
+
+  test('at rest nothing is written', async () => {
+    await cluster.pass(minutes(15));
+    const { metadata } = await cluster.controllerConfig();
+    const pool = await cluster.pool('worker');
+    await cluster.pass(minutes(30));
+    assert.equal((await cluster.controllerConfig()).metadata?.resourceVersion, metadata?.resourceVersion);
+    assert.equal((await cluster.pool('worker')).metadata?.resourceVersion, pool.metadata?.resourceVersion);
+  });
+
+  test('one bad source degrades the operator, names its object and field, and stops nothing else', async () => {
+    await cluster.setConfigMap(CONFIG_NAMESPACE, 'user-ca-bundle', { 'ca-bundle.crt': 'bm90IGEgY2VydGlmaWNhdGU' });
+    const bundle = await certificate('third-client-ca');
+    await cluster.setConfigMap(CONFIG_MANAGED_NAMESPACE, 'kube-apiserver-client-ca', { 'ca-bundle.crt': bundle });
+    await cluster.pass(seconds(1));
+    const { Degraded } = await cluster.clusterOperator();
+    assert.equal(Degraded?.status, 'True');
+    assert.equal(Degraded?.reason, 'RenderConfigFailed');
+    assert.match(Degraded?.message ?? '', /configmap openshift-config\/user-ca-bundle/);
+    assert.equal(utf8((await cluster.controllerConfig()).spec?.kubeAPIServerServingCAData), bundle);
+    assert.ok(cluster.events.some(({ reason }) => reason === 'OperatorDegraded: RenderConfigFailed'));
+    await cluster.kube.delete(CONFIG_MAPS, { namespace: CONFIG_NAMESPACE, name: 'user-ca-bundle' });
+    await cluster.pass(seconds(1));
+    assert.equal((await cluster.clusterOperator())['Degraded']?.status, 'False');
+  });
+
+  test('a bundle without a certificate never replaces a good one', async () => {
+    const { spec } = await cluster.controllerConfig();
+    await cluster.setConfigMap(CONFIG_MANAGED_NAMESPACE, 'kube-apiserver-client-ca', { 'ca-bundle.crt': '' });
+    await cluster.pass(seconds(1));
+    const { spec: after } = await cluster.controllerConfig();
+    assert.equal(after?.kubeAPIServerServingCAData, spec?.kubeAPIServerServingCAData);
+    assert.match((await cluster.clusterOperator())['Degraded']?.message ?? '', /holds no certificate/);
+    await cluster.setConfigMap(CONFIG_MANAGED_NAMESPACE, 'kube-apiserver-client-ca', {
+      'ca-bundle.crt': utf8(spec?.kubeAPIServerServingCAData),
+    });
+    await cluster.pass(seconds(1));
+  });
+
+  test('a pull secret that is not JSON is told by name, without its content, and stops nothing else', async () => {
+    const pullWith = (names: string[]) =>
+      cluster.kube.patch(
+        SERVICE_ACCOUNTS,
+        { namespace: MCO_NAMESPACE, name: 'machine-os-puller' },
+        { type: 'merge', body: { imagePullSecrets: names.map(name => ({ name })) } },
+      );
+    await cluster.kube.create(CLUSTER_OPERATORS, { metadata: { name: 'image-registry' }, spec: {} });
+    await cluster.setSecret(MCO_NAMESPACE, 'puller-dockercfg', 'Opaque', { '.dockercfg': '{"x":{"auth":"geheim"}' });
+    await pullWith(['puller-dockercfg']);
+    const bundle = await certificate('fourth-client-ca');
+    await cluster.setConfigMap(CONFIG_MANAGED_NAMESPACE, 'kube-apiserver-client-ca', { 'ca-bundle.crt': bundle });
+    await cluster.pass(minutes(1));
+    const { Degraded } = await cluster.clusterOperator();
+    assert.equal(Degraded?.status, 'True');
+    assert.match(Degraded?.message ?? '', /secret openshift-machine-config-operator\/puller-dockercfg.*\.dockercfg/s);
+    assert.ok(!JSON.stringify([Degraded, cluster.events]).includes('geheim'));
+    assert.equal(utf8((await cluster.controllerConfig()).spec?.kubeAPIServerServingCAData), bundle);
+    await cluster.setSecret(MCO_NAMESPACE, 'puller-dockercfg', 'Opaque', {
+      '.dockercfg': '{"r:5000":{"auth":"eA=="}}',
+    });
+    await cluster.pass(seconds(1));
+    assert.equal((await cluster.clusterOperator())['Degraded']?.status, 'False');
+    const { spec } = await cluster.controllerConfig();
+    assert.deepEqual(Object.keys(JSON.parse(utf8(spec?.internalRegistryPullSecret)).auths), ['quay.io', 'r:5000']);
+    await pullWith([]);
+    await cluster.kube.delete(CLUSTER_OPERATORS, { name: 'image-registry' });
+    await cluster.pass(seconds(1));
+  });
+
+  test('the server CA settles for a minute, and its flag stays up until the last node has it', async () => {
+    const name = 'kubeconfig-data';
+    const stored = async () =>
+      utf8((await cluster.kube.get(CONFIG_MAPS, { namespace: MCO_NAMESPACE, name })).binaryData?.['ca-bundle.crt']);
+    const rotate = async () => (await cluster.controllerConfig()).metadata?.annotations?.[SERVICE_CA_ROTATE];
+    assert.equal(await stored(), await certificate('server-ca'));
+    await cluster.addNode('away', { 'node-role.kubernetes.io/worker': '' }, 'rendered-worker-x');
+    await cluster.addNode('awake', { 'node-role.kubernetes.io/worker': '' }, 'rendered-worker-x');
+    await cluster.pass(seconds(10));
+    assert.equal(await rotate(), 'false');
+    const bundle = await certificate('new-server-ca');
+    await cluster.setConfigMap(CONFIG_MANAGED_NAMESPACE, 'kube-apiserver-server-ca', { 'ca-bundle.crt': bundle });
+    await cluster.pass(seconds(59));
+    assert.notEqual(await stored(), bundle);
+    await cluster.pass(seconds(2));
+    assert.equal(await stored(), bundle);
+    assert.equal(await rotate(), 'true');
+    const digest = (await cluster.controllerConfig()).metadata?.annotations?.[SERVER_CA_DIGEST] ?? '';
+    const acknowledge = (node: string, key: string, value: string) =>
+      cluster.kube.patch(
+        NODES,
+        { name: node },
+        { type: 'merge', body: { metadata: { annotations: { [key]: value } } } },
+      );
+    await acknowledge('awake', LAST_OBSERVED_SERVER_CA, 'true');
+    await cluster.pass(minutes(30));
+    assert.equal(await rotate(), 'true', 'a node is still away');
+    await acknowledge('away', SERVER_CA_DIGEST, digest);
+    await cluster.pass(seconds(1));
+    assert.equal(await rotate(), 'false');
+    for (const node of ['away', 'awake']) await cluster.kube.delete(NODES, { name: node });
+  });
+});

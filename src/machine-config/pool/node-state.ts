@@ -1,0 +1,100 @@
+import type { Node } from 'kubernetes-types/core/v1.d.ts';
+import type { MachineConfigPool } from '../api/machine-config.ts';
+import { CURRENT_CONFIG, CURRENT_IMAGE, DAEMON_STATE, DESIRED_CONFIG, DESIRED_IMAGE } from '../names.ts';
+
+/** What a node needs to have of its conditions, where it has them (spec 50, ND-10). */
+const READY_CONDITIONS: Readonly<Record<string, string>> = {
+  Ready: 'True',
+  DiskPressure: 'False',
+  NetworkUnavailable: 'False',
+};
+const FAILED_STATES = new Set(['Degraded', 'Unreconcilable']);
+
+/** Why a node cannot take work, undefined if it can. A condition that is missing is fine (spec 50, ND-10). */
+export function notReadyReason({ metadata, spec, status }: Node): string | undefined {
+  const name = metadata?.name ?? '';
+  for (const { type, status: found } of status?.conditions ?? []) {
+    const wanted = READY_CONDITIONS[type];
+    if (wanted !== undefined && found !== wanted) return `node ${name} is reporting ${type}=${found}`;
+  }
+  return spec?.unschedulable === true ? `node ${name} is reporting Unschedulable` : undefined;
+}
+
+export function isReady(node: Node): boolean {
+  return notReadyReason(node) === undefined;
+}
+
+/** The node runs what it should run, and its agent has said so (spec 50, ND-11). */
+export function isDone(node: Node): boolean {
+  const annotations = annotationsOf(node);
+  const current = annotations[CURRENT_CONFIG];
+  return (
+    !!current && current === annotations[DESIRED_CONFIG] && isImageDone(node) && annotations[DAEMON_STATE] === 'Done'
+  );
+}
+
+/** The agent gave up on the way from one config to another (spec 50, ND-12). */
+export function isFailing(node: Node): boolean {
+  const annotations = annotationsOf(node);
+  return annotations[CURRENT_CONFIG] !== annotations[DESIRED_CONFIG] && isDegraded(node);
+}
+
+/** The agent reports failure, whatever it was doing. */
+export function isDegraded(node: Node): boolean {
+  return FAILED_STATES.has(annotationsOf(node)[DAEMON_STATE] ?? '');
+}
+
+/** The node is not ready, or under way and not yet failing (spec 50, ND-13). */
+export function isUnavailable(node: Node): boolean {
+  return !isReady(node) || !(isDone(node) || isFailing(node));
+}
+
+/** The node is done, and with what its pool is heading for. */
+export function isDoneAt(node: Node, pool: MachineConfigPool): boolean {
+  const annotations = annotationsOf(node);
+  const image = poolImage(pool);
+  return (
+    isDone(node) &&
+    annotations[CURRENT_CONFIG] === (pool.spec?.configuration?.name ?? '') &&
+    (annotations[CURRENT_IMAGE] || undefined) === image &&
+    (annotations[DESIRED_IMAGE] || undefined) === image
+  );
+}
+
+/** The node has been told to go where its pool is heading. */
+export function isTargeted(node: Node, pool: MachineConfigPool): boolean {
+  const annotations = annotationsOf(node);
+  const isConfigWanted = (annotations[DESIRED_CONFIG] ?? '') === (pool.spec?.configuration?.name ?? '');
+  return isConfigWanted && (annotations[DESIRED_IMAGE] || undefined) === poolImage(pool);
+}
+
+/** The annotations that target a node at its pool's config, null for one to remove; undefined when nothing is to change (ND-27). */
+export function targetingPatch(node: Node, pool: MachineConfigPool): Record<string, string | null> | undefined {
+  const annotations = annotationsOf(node);
+  const [config, image] = [pool.spec?.configuration?.name ?? '', poolImage(pool)];
+  const patch: Record<string, string | null> = {};
+  if (annotations[DESIRED_CONFIG] !== config) patch[DESIRED_CONFIG] = config;
+  if (image !== undefined && annotations[DESIRED_IMAGE] !== image) patch[DESIRED_IMAGE] = image;
+  if (image === undefined && annotations[DESIRED_IMAGE] !== undefined) patch[DESIRED_IMAGE] = null;
+  return Object.keys(patch).length === 0 ? undefined : patch;
+}
+
+const LAYERED_LABEL = 'machineconfiguration.openshift.io/layering-enabled';
+const NEWEST_IMAGE = 'machineconfiguration.openshift.io/newestImageEquivalentConfig';
+
+/** The OS image of a pool that opted into layering. We build none; a pool that has one keeps it (spec 50, 8.7). */
+function poolImage({ metadata }: MachineConfigPool): string | undefined {
+  const isLayered = metadata?.labels?.[LAYERED_LABEL] !== undefined;
+  return isLayered ? metadata?.annotations?.[NEWEST_IMAGE] || undefined : undefined;
+}
+
+/** Where no image is spoken of there is nothing to wait for. */
+function isImageDone(node: Node): boolean {
+  const { [CURRENT_IMAGE]: current, [DESIRED_IMAGE]: desired } = annotationsOf(node);
+  if (current === undefined && desired === undefined) return true;
+  return !!current && current === desired;
+}
+
+function annotationsOf({ metadata }: Node): Readonly<Record<string, string>> {
+  return metadata?.annotations ?? {};
+}

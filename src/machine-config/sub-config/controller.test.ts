@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { startEngine } from '../../api/api.ts';
+import { minutes } from '../../kube/duration.ts';
+import { isNotFound } from '../../kube/error.ts';
+import { API_SERVERS } from '../api/cluster-config.ts';
+import {
+  CONTAINER_RUNTIME_CONFIGS,
+  KUBELET_CONFIGS,
+  MACHINE_CONFIG_POOLS,
+  MACHINE_CONFIGS,
+} from '../api/machine-config.ts';
+import { decodeDataUrl } from '../ignition/data-url.ts';
+import type { IgnitionConfig } from '../ignition/types.ts';
+import { NAME_SUFFIX } from '../names.ts';
+import { TestCluster } from '../testing.ts';
+
+const POOL_SELECTOR = { matchLabels: { 'pools.operator.machineconfiguration.openshift.io/worker': '' } };
+
+describe('KubeletConfig and ContainerRuntimeConfig on the API', () => {
+  let cluster: TestCluster;
+  const settle = () => cluster.pass(minutes(1));
+  const names = async () =>
+    (await cluster.kube.list(MACHINE_CONFIGS)).items
+      .map(({ metadata }) => metadata?.name ?? '')
+      .filter(name => name.startsWith('99-'))
+      .sort();
+  async function file(config: string, path: string): Promise<string> {
+    const { spec } = await cluster.kube.get(MACHINE_CONFIGS, { name: config });
+    const found = (spec?.config as IgnitionConfig | undefined)?.storage?.files?.find(each => each.path === path);
+    return decodeDataUrl(found?.contents?.source ?? '')?.toString('utf8') ?? '';
+  }
+  const kubeletConf = async (config: string) =>
+    JSON.parse(await file(config, '/etc/kubernetes/kubelet.conf')) as Record<string, unknown>;
+  const target = async () => (await cluster.pool('worker')).spec?.configuration?.name;
+  const lastCondition = async (name: string) =>
+    (await cluster.kube.get(KUBELET_CONFIGS, { name })).status?.conditions?.at(-1);
+
+  before(async () => {
+    cluster = await TestCluster.create(clock => startEngine({ clock }));
+    cluster.startOperator();
+    cluster.startController();
+    await settle();
+  });
+  after(() => cluster.stop());
+
+  test('a KubeletConfig becomes a config of its pool and is rendered', async () => {
+    const before = await target();
+    await cluster.kube.create(KUBELET_CONFIGS, {
+      metadata: { name: 'first' },
+      spec: {
+        machineConfigPoolSelector: POOL_SELECTOR,
+        kubeletConfig: { maxPods: 500, protectKernelDefaults: false, systemReserved: { memory: '2Gi' } },
+        logLevel: 5,
+      },
+    });
+    await settle();
+    assert.deepEqual(await names(), ['99-worker-generated-kubelet']);
+    const conf = await kubeletConf('99-worker-generated-kubelet');
+    assert.equal(conf['maxPods'], 500);
+    assert.equal(conf['protectKernelDefaults'], false);
+    assert.deepEqual(conf['authentication'], {
+      x509: { clientCAFile: '/etc/kubernetes/kubelet-ca.crt' },
+      anonymous: { enabled: false },
+    });
+    assert.match(
+      await file('99-worker-generated-kubelet', '/etc/node-sizing-enabled.env'),
+      /SYSTEM_RESERVED_MEMORY=2Gi/,
+    );
+    assert.match(
+      await file('99-worker-generated-kubelet', '/etc/systemd/system/kubelet.service.d/20-logging.conf'),
+      /KUBELET_LOG_LEVEL=5/,
+    );
+    assert.equal((await lastCondition('first'))?.type, 'Success');
+    assert.notEqual(await target(), before);
+  });
+
+  test('further ones get a number, which they keep', async () => {
+    await cluster.kube.create(KUBELET_CONFIGS, {
+      metadata: { name: 'second' },
+      spec: { machineConfigPoolSelector: POOL_SELECTOR, kubeletConfig: { maxPods: 300 } },
+    });
+    await settle();
+    assert.deepEqual(await names(), ['99-worker-generated-kubelet', '99-worker-generated-kubelet-1']);
+    await cluster.kube.delete(KUBELET_CONFIGS, { name: 'first' });
+    await settle();
+    assert.deepEqual(await names(), ['99-worker-generated-kubelet-1']);
+    await assert.rejects(cluster.kube.get(KUBELET_CONFIGS, { name: 'first' }), isNotFound);
+    assert.equal(
+      (await cluster.kube.get(KUBELET_CONFIGS, { name: 'second' })).metadata?.annotations?.[NAME_SUFFIX],
+      '1',
+    );
+  });
+
+  test("the API server's TLS profile counts where there is no other", async () => {
+    await cluster.kube.create(API_SERVERS, {
+      metadata: { name: 'cluster' },
+      spec: {
+        tlsSecurityProfile: {
+          type: 'Custom',
+          custom: { ciphers: ['ECDHE-RSA-AES128-GCM-SHA256', 'UNKNOWN'], minTLSVersion: 'VersionTLS11' },
+        },
+      },
+    });
+    await settle();
+    const conf = await kubeletConf('99-worker-generated-kubelet-1');
+    assert.equal(conf['tlsMinVersion'], 'VersionTLS11');
+    assert.deepEqual(conf['tlsCipherSuites'], ['TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256']);
+  });
+
+  test('one that is forbidden is refused with its field, and holds back no rendering of others', async t => {
+    const refused: [string, object, RegExp][] = [
+      ['dns', { kubeletConfig: { clusterDNS: ['1.1.1.1'] } }, /spec\.kubeletConfig\.clusterDNS/],
+      ['level', { logLevel: 11 }, /spec\.logLevel/],
+      ['both', { autoSizingReserved: true, kubeletConfig: { systemReserved: { cpu: '1' } } }, /systemReserved/],
+    ];
+    for (const [name, spec, field] of refused) {
+      await t.test(name, async () => {
+        await cluster.kube.create(KUBELET_CONFIGS, {
+          metadata: { name },
+          spec: { machineConfigPoolSelector: POOL_SELECTOR, ...spec },
+        });
+        await settle();
+        const condition = await lastCondition(name);
+        assert.equal(condition?.type, 'Failure');
+        assert.match(condition?.message ?? '', field);
+        await cluster.kube.delete(KUBELET_CONFIGS, { name });
+        await settle();
+      });
+    }
+    await cluster.kube.create(KUBELET_CONFIGS, { metadata: { name: 'nobody' }, spec: { kubeletConfig: {} } });
+    await settle();
+    assert.match((await lastCondition('nobody'))?.message ?? '', /does not match any MachineConfigPools/);
+    await cluster.kube.delete(KUBELET_CONFIGS, { name: 'nobody' });
+  });
+
+  test('a ContainerRuntimeConfig becomes drop-ins; a pool it no longer selects loses them', async () => {
+    const settings = {
+      pidsLimit: 2048,
+      logSizeMax: '16Ki',
+      overlaySize: '8Gi',
+      logLevel: 'debug',
+      defaultRuntime: 'crun',
+    };
+    await cluster.kube.create(CONTAINER_RUNTIME_CONFIGS, {
+      metadata: { name: 'r' },
+      spec: { machineConfigPoolSelector: POOL_SELECTOR, containerRuntimeConfig: settings },
+    });
+    await settle();
+    const name = '99-worker-generated-containerruntime';
+    assert.ok((await names()).includes(name));
+    assert.match(await file(name, '/etc/crio/crio.conf.d/01-ctrcfg-logSizeMax'), /log_size_max = 16384/);
+    assert.match(await file(name, '/etc/containers/storage.conf'), /size = "8Gi"/);
+    const master = { matchLabels: { 'pools.operator.machineconfiguration.openshift.io/master': '' } };
+    await cluster.kube.patch(
+      CONTAINER_RUNTIME_CONFIGS,
+      { name: 'r' },
+      {
+        type: 'merge',
+        body: {
+          spec: {
+            machineConfigPoolSelector: {
+              matchLabels: { 'pools.operator.machineconfiguration.openshift.io/worker': null, ...master.matchLabels },
+            },
+          },
+        },
+      },
+    );
+    await settle();
+    assert.ok(!(await names()).includes(name));
+    assert.ok((await names()).includes('99-master-generated-containerruntime'));
+    await cluster.kube.delete(CONTAINER_RUNTIME_CONFIGS, { name: 'r' });
+    await settle();
+    assert.deepEqual(
+      (await names()).filter(each => each.includes('runtime')),
+      [],
+    );
+    assert.equal(
+      (await cluster.kube.get(MACHINE_CONFIG_POOLS, { name: 'worker' })).status?.conditions?.find(
+        ({ type }) => type === 'RenderDegraded',
+      )?.status,
+      'False',
+    );
+  });
+});

@@ -1,0 +1,87 @@
+import type { FileEntry, Template } from '../entry.ts';
+
+export const pullSecret: Template<FileEntry> = ({ pullSecret }) =>
+  pullSecret === '' ? undefined : { path: '/var/lib/kubelet/config.json', mode: 0o600, contents: `${pullSecret}\n` };
+
+export const REGISTRIES_PATH = '/etc/containers/registries.conf';
+
+export const registries: Template<FileEntry> = () => ({
+  path: REGISTRIES_PATH,
+  mode: 0o644,
+  contents: "unqualified-search-registries = ['registry.access.redhat.com', 'docker.io']\n",
+});
+
+export const STORAGE_PATH = '/etc/containers/storage.conf';
+
+/** The storage of container images; `size` limits what a container may write, nothing means no limit. */
+export function storageConf(size: string): string {
+  return [
+    '[storage]',
+    'driver = "overlay"',
+    'runroot = "/run/containers/storage"',
+    'graphroot = "/var/lib/containers/storage"',
+    '',
+    '[storage.options]',
+    'additionalimagestores = []',
+    `size = ${JSON.stringify(size)}`,
+    '',
+    '[storage.options.overlay]',
+    'skip_mount_home = "true"',
+    '',
+  ].join('\n');
+}
+
+export const storage: Template<FileEntry> = () => ({ path: STORAGE_PATH, mode: 0o644, contents: storageConf('') });
+
+export const signaturePolicy: Template<FileEntry> = () => ({
+  path: '/etc/containers/policy.json',
+  mode: 0o644,
+  contents: `${JSON.stringify(
+    {
+      default: [{ type: 'insecureAcceptAnything' }],
+      transports: { 'docker-daemon': { '': [{ type: 'insecureAcceptAnything' }] } },
+    },
+    null,
+    2,
+  )}\n`,
+});
+
+export const crioDefaults: Template<FileEntry> = ({ images }) => ({
+  path: '/etc/crio/crio.conf.d/00-default',
+  mode: 0o644,
+  contents: [
+    '[crio]',
+    'internal_wipe = true',
+    '',
+    '[crio.api]',
+    'stream_address = "127.0.0.1"',
+    'stream_port = "0"',
+    '',
+    '[crio.runtime]',
+    'selinux = true',
+    'conmon_cgroup = "pod"',
+    'cgroup_manager = "systemd"',
+    'log_level = "info"',
+    'drop_infra_ctr = true',
+    'default_sysctls = ["net.ipv4.ping_group_range=0 2147483647"]',
+    '',
+    '[crio.image]',
+    'global_auth_file = "/var/lib/kubelet/config.json"',
+    ...(images['infraImageKey']
+      ? [
+          `pause_image = ${JSON.stringify(images['infraImageKey'])}`,
+          'pause_image_auth_file = "/var/lib/kubelet/config.json"',
+          'pause_command = "/usr/bin/pod"',
+        ]
+      : []),
+    '',
+    '[crio.network]',
+    'network_dir = "/etc/kubernetes/cni/net.d/"',
+    'plugin_dirs = ["/var/lib/cni/bin", "/usr/libexec/cni"]',
+    '',
+    '[crio.metrics]',
+    'enable_metrics = true',
+    'metrics_port = 9537',
+    '',
+  ].join('\n'),
+});
