@@ -14,11 +14,13 @@ import { type LoadOptions, loadAccess } from './kubeconfig.ts';
 
 let directory: string;
 
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'kubeconfig-'));
-});
-
-afterEach(() => rm(directory, { recursive: true }));
+/** Gives every test of the suite that calls it a folder of its own. */
+function eachInAFolder(): void {
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'kubeconfig-'));
+  });
+  afterEach(() => rm(directory, { recursive: true }));
+}
 
 interface Parts {
   readonly cluster?: object;
@@ -48,6 +50,8 @@ const connection = async (content: unknown, options: Partial<LoadOptions> = {}) 
   (await load(content, options)).connection();
 
 describe('kubeconfig', () => {
+  eachInAFolder();
+
   it('reads YAML, with the namespace of the context', async () => {
     const access = await load(`
 apiVersion: v1
@@ -174,6 +178,8 @@ users: [{name: u, user: {token: t0ken}}]
 });
 
 describe('credential plugins', () => {
+  eachInAFolder();
+
   const API = 'client.authentication.k8s.io/v1';
   const exec = {
     apiVersion: API,
@@ -297,6 +303,8 @@ describe('credential plugins', () => {
 });
 
 describe('in-cluster access', () => {
+  eachInAFolder();
+
   it('reads token, authority and namespace, the token again when it changes', async () => {
     const clock = new VirtualClock('2024-01-01T00:00:00Z');
     await write('token', 'one');

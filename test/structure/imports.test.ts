@@ -48,6 +48,12 @@ test('every room has a README', () => {
   assert.deepEqual([...rooms.difference(readmes)], []);
 });
 
+test('tests beside the code share a process, so no file sets a hook that would run around the tests of all others', () => {
+  const files = globSync(['src/**/*.test.ts', 'test/vectors/*.test.ts'], { cwd: root });
+  const wrong = files.filter(file => /^(beforeEach|afterEach)\(/m.test(readFileSync(join(root, file), 'utf8')));
+  assert.deepEqual(wrong, []);
+});
+
 function imports(): { file: string; target: string }[] {
   return globSync('src/**/*.ts', { cwd: root }).flatMap(file => {
     const text = readFileSync(join(root, file), 'utf8');
