@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { MachineConfig } from './api/machine-config.ts';
+import type { MachineConfig } from '../machine-config-api/machine-config.ts';
 import { type NodeAction, rolloutEffect } from './effect.ts';
 import { fileConfig } from './testing.ts';
 

@@ -1,9 +1,9 @@
 import { posix } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import type { ControllerConfigSpec } from './api/controller-config.ts';
-import type { MachineConfig } from './api/machine-config.ts';
-import { changedFiles, changedUnits } from './ignition/difference.ts';
-import { emptyIgnition } from './ignition/types.ts';
+import type { ControllerConfigSpec } from '../machine-config-api/controller-config.ts';
+import type { MachineConfig } from '../machine-config-api/machine-config.ts';
+import { changedFiles, changedUnits } from '../machine-config-api/ignition/difference.ts';
+import { emptyIgnition } from '../machine-config-api/ignition/types.ts';
 import { ignitionOf } from './render/merge.ts';
 import { registryCaPath } from './source/registry-ca.ts';
 

@@ -1,7 +1,7 @@
 import type { ObjectReference } from 'kubernetes-types/core/v1.d.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import { apiVersionOf, type KubeObject, type Resource } from '../kube/resource.ts';
-import { MCO_NAMESPACE } from './names.ts';
+import { MCO_NAMESPACE } from '../machine-config-api/names.ts';
 
 /** Gives a recorder for events about one object. */
 export type EventsAbout = (involved: ObjectReference) => Pick<EventRecorder, 'event'>;

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from '@prometheus-io/client';
 import type { Condition } from '../controller/condition.ts';
-import type { MachineConfigPool } from './api/machine-config.ts';
+import type { MachineConfigPool } from '../machine-config-api/machine-config.ts';
 
 /** A pool and the names of its nodes. */
 export interface CountedPool {

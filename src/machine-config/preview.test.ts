@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
-import { CURRENT_CONFIG, GENERATED_BY_VERSION, ROLE_LABEL } from './names.ts';
+import { CURRENT_CONFIG, GENERATED_BY_VERSION, ROLE_LABEL } from '../machine-config-api/names.ts';
 import { previewRollout } from './preview.ts';
 import { RenderError } from './render/merge.ts';
 import { customPool, fileConfig } from './testing.ts';

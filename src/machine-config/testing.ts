@@ -11,14 +11,14 @@ import { days } from '../kube/duration.ts';
 import { issueSigner } from '../pki/issue.ts';
 import { encodeCertificates } from '../pki/pem.ts';
 import { seededKeys } from '../pki/seeded-keys.ts';
-import { DNSES, IMAGES, INFRASTRUCTURES, NETWORKS } from './api/cluster-config.ts';
-import { CONTROLLER_CONFIGS, type ControllerConfig } from './api/controller-config.ts';
+import { DNSES, IMAGES, INFRASTRUCTURES, NETWORKS } from '../machine-config-api/cluster-config.ts';
+import { CONTROLLER_CONFIGS, type ControllerConfig } from '../machine-config-api/controller-config.ts';
 import {
   MACHINE_CONFIG_POOLS,
   MACHINE_CONFIGS,
   type MachineConfig,
   type MachineConfigPool,
-} from './api/machine-config.ts';
+} from '../machine-config-api/machine-config.ts';
 import { machineConfigController } from './controller/controller.ts';
 import {
   CONFIG_MANAGED_NAMESPACE,
@@ -32,7 +32,7 @@ import {
   MACHINE_API_NAMESPACE,
   MCO_NAMESPACE,
   ROLE_LABEL,
-} from './names.ts';
+} from '../machine-config-api/names.ts';
 import { machineConfigOperator } from './operator/operator.ts';
 import type { ControllerVersion } from './render/decide.ts';
 

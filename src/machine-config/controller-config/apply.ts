@@ -1,6 +1,6 @@
 import { semanticallyEqual } from '../../kube/equality.ts';
 import { mergeMetadata } from '../../kube/metadata.ts';
-import type { ControllerConfig, ControllerConfigSpec } from '../api/controller-config.ts';
+import type { ControllerConfig, ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
 
 /** How a required field gets into an existing one (spec 50, CC-3 and CC-4). */
 type Rule =

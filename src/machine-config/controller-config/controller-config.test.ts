@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { encodePem } from '../../pki/pem-block.ts';
-import { LAST_OBSERVED_SERVER_CA, SERVER_CA_DIGEST } from '../names.ts';
+import { LAST_OBSERVED_SERVER_CA, SERVER_CA_DIGEST } from '../../machine-config-api/names.ts';
 import { certificate, NOW } from '../testing.ts';
 import { mergeControllerConfig } from './apply.ts';
 import { certificateInventory } from './certificates.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
 import { minutes } from '../../kube/duration.ts';
-import { CURRENT_CONFIG, LAST_OBSERVED_SERVER_CA, SERVER_CA_DIGEST } from '../names.ts';
+import { CURRENT_CONFIG, LAST_OBSERVED_SERVER_CA, SERVER_CA_DIGEST } from '../../machine-config-api/names.ts';
 
 /** The CA must have been the same for so long before nodes hear of it: several signers often rotate together (spec 50, CC-7). */
 export const SETTLE_MS: number = minutes(1);

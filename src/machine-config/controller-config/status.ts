@@ -1,5 +1,5 @@
 import type { Condition } from '../../controller/condition.ts';
-import type { ControllerConfig, ControllerConfigStatus } from '../api/controller-config.ts';
+import type { ControllerConfig, ControllerConfigStatus } from '../../machine-config-api/controller-config.ts';
 import { conditionIs, placeCondition } from '../conditions.ts';
 import { certificateInventory } from './certificates.ts';
 

@@ -9,8 +9,8 @@ import {
   type NodeConfig,
   SCHEDULERS,
   type Scheduler,
-} from '../api/cluster-config.ts';
-import { CONTROLLER_CONFIGS, type ControllerConfig } from '../api/controller-config.ts';
+} from '../../machine-config-api/cluster-config.ts';
+import { CONTROLLER_CONFIGS, type ControllerConfig } from '../../machine-config-api/controller-config.ts';
 import {
   CONTAINER_RUNTIME_CONFIGS,
   type ContainerRuntimeConfig,
@@ -20,8 +20,8 @@ import {
   MACHINE_CONFIGS,
   type MachineConfig,
   type MachineConfigPool,
-} from '../api/machine-config.ts';
-import { CONFIG_NAMESPACE, MCO_NAMESPACE } from '../names.ts';
+} from '../../machine-config-api/machine-config.ts';
+import { CONFIG_NAMESPACE, MCO_NAMESPACE } from '../../machine-config-api/names.ts';
 
 /** What the controllers keep in memory of the cluster. */
 export interface ControllerCaches {

@@ -18,7 +18,7 @@ import {
   MACHINE_CONFIG_POOLS,
   type MachineConfigPool,
   type SubConfig,
-} from '../api/machine-config.ts';
+} from '../../machine-config-api/machine-config.ts';
 import { checkContainerRuntimeConfig, containerRuntimeFiles } from '../container-runtime/render.ts';
 import { delayed, onTransition } from '../delayed-trigger.ts';
 import { drainReconcile } from '../drain/controller.ts';
@@ -26,7 +26,7 @@ import { isDrainEvent } from '../drain/decide.ts';
 import { type EventsAbout, involvedObject } from '../events.ts';
 import { checkKubeletConfig, kubeletFiles } from '../kubelet-config/render.ts';
 import { controllerGauges, noGauges } from '../metrics.ts';
-import { CLUSTER, CONTROLLER_CONFIG_NAME, MASTER_POOL } from '../names.ts';
+import { CLUSTER, CONTROLLER_CONFIG_NAME, MASTER_POOL } from '../../machine-config-api/names.ts';
 import { type Assembly, assembly } from '../operator/operator.ts';
 import { nodeReconcile } from '../pool/controller.ts';
 import { annotationChanges, poolsToSync } from '../pool/triggers.ts';

@@ -5,7 +5,7 @@ import type { Pod } from 'kubernetes-types/core/v1.d.ts';
 import { startEngine } from '../../api/api.ts';
 import { hours, minutes, seconds } from '../../kube/duration.ts';
 import { NODES, POD_DISRUPTION_BUDGETS, PODS, resource } from '../../kube/resource.ts';
-import { DESIRED_DRAIN, LAST_APPLIED_DRAIN } from '../names.ts';
+import { DESIRED_DRAIN, LAST_APPLIED_DRAIN } from '../../machine-config-api/names.ts';
 import { TestCluster } from '../testing.ts';
 import { DRAIN_STARTED } from './controller.ts';
 

@@ -12,7 +12,7 @@ import { formatRfc3339, parseRfc3339 } from '../../kube/time.ts';
 import type { ControllerCaches } from '../controller/caches.ts';
 import { type EventsAbout, involvedObject } from '../events.ts';
 import { type ControllerGauges, noGauges } from '../metrics.ts';
-import { LAST_APPLIED_DRAIN } from '../names.ts';
+import { LAST_APPLIED_DRAIN } from '../../machine-config-api/names.ts';
 import { setSchedulable } from './cordon.ts';
 import { drainRequest, isDrainOverdue, retryAfterMs } from './decide.ts';
 import { type EvictionFailure, evictPods } from './evict.ts';

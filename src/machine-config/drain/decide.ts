@@ -1,6 +1,6 @@
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
 import { hours, minutes } from '../../kube/duration.ts';
-import { DESIRED_DRAIN, LAST_APPLIED_DRAIN } from '../names.ts';
+import { DESIRED_DRAIN, LAST_APPLIED_DRAIN } from '../../machine-config-api/names.ts';
 
 /** What a node's agent asks for (spec 50, 9.1). */
 export type DrainRequest =

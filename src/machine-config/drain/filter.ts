@@ -1,5 +1,5 @@
 import type { Pod } from 'kubernetes-types/core/v1.d.ts';
-import { MCO_NAMESPACE } from '../names.ts';
+import { MCO_NAMESPACE } from '../../machine-config-api/names.ts';
 
 export type Verdict =
   | { readonly evict: true; readonly warning?: string }

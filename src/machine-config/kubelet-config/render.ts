@@ -1,8 +1,8 @@
-import type { NodeConfig } from '../api/cluster-config.ts';
-import type { ControllerConfigSpec } from '../api/controller-config.ts';
-import type { KubeletConfig, TlsSecurityProfile } from '../api/machine-config.ts';
-import type { IgnitionFile } from '../ignition/types.ts';
-import { WORKER_POOL } from '../names.ts';
+import type { NodeConfig } from '../../machine-config-api/cluster-config.ts';
+import type { ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
+import type { KubeletConfig, TlsSecurityProfile } from '../../machine-config-api/machine-config.ts';
+import type { IgnitionFile } from '../../machine-config-api/ignition/types.ts';
+import { WORKER_POOL } from '../../machine-config-api/names.ts';
 import { generatedFile } from '../sub-config/generated.ts';
 import {
   KUBELET_CONF_PATH,

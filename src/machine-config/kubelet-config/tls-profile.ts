@@ -1,4 +1,4 @@
-import type { TlsSecurityProfile } from '../api/machine-config.ts';
+import type { TlsSecurityProfile } from '../../machine-config-api/machine-config.ts';
 
 /** The least TLS version and the cipher suites a kubelet serves with, by their IANA names. */
 export interface TlsSettings {

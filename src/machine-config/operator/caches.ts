@@ -16,8 +16,8 @@ import {
   type NodeConfig,
   PROXIES,
   type Proxy,
-} from '../api/cluster-config.ts';
-import { CONTROLLER_CONFIGS, type ControllerConfig } from '../api/controller-config.ts';
+} from '../../machine-config-api/cluster-config.ts';
+import { CONTROLLER_CONFIGS, type ControllerConfig } from '../../machine-config-api/controller-config.ts';
 import {
   CONTAINER_RUNTIME_CONFIGS,
   type ContainerRuntimeConfig,
@@ -27,8 +27,8 @@ import {
   MACHINE_CONFIGS,
   type MachineConfig,
   type MachineConfigPool,
-} from '../api/machine-config.ts';
-import { MACHINE_CONFIGURATIONS, type MachineConfiguration } from '../api/machine-configuration.ts';
+} from '../../machine-config-api/machine-config.ts';
+import { MACHINE_CONFIGURATIONS, type MachineConfiguration } from '../../machine-config-api/machine-configuration.ts';
 import {
   CLUSTER,
   CONFIG_MANAGED_NAMESPACE,
@@ -37,7 +37,7 @@ import {
   KUBE_SYSTEM_NAMESPACE,
   MACHINE_API_NAMESPACE,
   MCO_NAMESPACE,
-} from '../names.ts';
+} from '../../machine-config-api/names.ts';
 import type { ClusterSources } from './sources.ts';
 
 /** Where sources are; ConfigMaps elsewhere are nothing to us (spec 50, OP-1 watches them all). */

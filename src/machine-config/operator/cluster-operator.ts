@@ -1,7 +1,7 @@
 import { type Condition, setCondition } from '../../controller/condition.ts';
 import type { ClusterOperatorStatus, ObjectReference } from '../../controller/cluster-operator-status.ts';
-import type { MachineConfigPool } from '../api/machine-config.ts';
-import { MCO_NAMESPACE } from '../names.ts';
+import type { MachineConfigPool } from '../../machine-config-api/machine-config.ts';
+import { MCO_NAMESPACE } from '../../machine-config-api/names.ts';
 import { poolSummary } from './required-pools.ts';
 
 /** A step of the operator that failed (spec 50, 3.2). */

@@ -1,4 +1,4 @@
-import type { DisruptionAction, DisruptionPolicies } from '../api/machine-configuration.ts';
+import type { DisruptionAction, DisruptionPolicies } from '../../machine-config-api/machine-configuration.ts';
 
 const RELOAD_CRIO: DisruptionAction = { type: 'Reload', reload: { serviceName: 'crio.service' } };
 

@@ -12,7 +12,7 @@ import {
   MCO_NAMESPACE,
   SERVER_CA_DIGEST,
   SERVICE_CA_ROTATE,
-} from '../names.ts';
+} from '../../machine-config-api/names.ts';
 import { certificate, TestCluster } from '../testing.ts';
 
 const utf8 = (base64: string | null | undefined) => Buffer.from(base64 ?? '', 'base64').toString('utf8');

@@ -4,7 +4,7 @@ import { semanticallyEqual } from '../../kube/equality.ts';
 import { isAlreadyExists, isNotFound } from '../../kube/error.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import { mergeMetadata } from '../../kube/metadata.ts';
-import { MACHINE_CONFIG_POOLS, type MachineConfigPool } from '../api/machine-config.ts';
+import { MACHINE_CONFIG_POOLS, type MachineConfigPool } from '../../machine-config-api/machine-config.ts';
 import {
   BUILT_IN_POOL_LABEL,
   MASTER_NODE_LABEL,
@@ -14,7 +14,7 @@ import {
   ROLE_LABEL,
   WORKER_NODE_LABEL,
   WORKER_POOL,
-} from '../names.ts';
+} from '../../machine-config-api/names.ts';
 import { userDataSecret } from './pointer.ts';
 
 /** The pools every cluster has (spec 50, 2.2). */

@@ -7,7 +7,11 @@ import { applyConfigMap, applyServiceAccount } from '../../kube/apply.ts';
 import { minutes } from '../../kube/duration.ts';
 import { isAlreadyExists, isNotFound } from '../../kube/error.ts';
 import type { Kube } from '../../kube/port.ts';
-import { CONTROLLER_CONFIGS, type ControllerConfig, type ControllerConfigSpec } from '../api/controller-config.ts';
+import {
+  CONTROLLER_CONFIGS,
+  type ControllerConfig,
+  type ControllerConfigSpec,
+} from '../../machine-config-api/controller-config.ts';
 import { mergeControllerConfig } from '../controller-config/apply.ts';
 import type { ServerCaDecision } from '../controller-config/server-ca.ts';
 import { whyIncomplete } from '../controller-config/status.ts';
@@ -24,7 +28,7 @@ import {
   RELEASE_IMAGE_VERSION,
   SERVER_CA_DIGEST,
   SERVICE_CA_ROTATE,
-} from '../names.ts';
+} from '../../machine-config-api/names.ts';
 import { membershipOf, nodesOfPool } from '../pool/membership.ts';
 import type { ControllerVersion } from '../render/decide.ts';
 import { mergedRegistryCa } from '../source/registry-ca.ts';

@@ -1,14 +1,14 @@
 import type { ConfigMap, Secret, ServiceAccount } from 'kubernetes-types/core/v1.d.ts';
 import { errorText } from '../../controller/aggregate-error.ts';
-import type { Dns, Image, Infrastructure, Network, Proxy } from '../api/cluster-config.ts';
-import type { ControllerConfigSpec } from '../api/controller-config.ts';
+import type { Dns, Image, Infrastructure, Network, Proxy } from '../../machine-config-api/cluster-config.ts';
+import type { ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
 import {
   CONFIG_MANAGED_NAMESPACE,
   CONFIG_NAMESPACE,
   KUBE_SYSTEM_NAMESPACE,
   MACHINE_OS_PULLER,
   MCO_NAMESPACE,
-} from '../names.ts';
+} from '../../machine-config-api/names.ts';
 import { cloudConfig, KUBE_CLOUD_CONFIG } from '../source/cloud-config.ts';
 import { readBytes } from '../source/config-map.ts';
 import { discoveredSpec } from '../source/discovered.ts';

@@ -1,7 +1,7 @@
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
 import { parseRfc3339 } from '../../kube/time.ts';
-import type { MachineConfigPool } from '../api/machine-config.ts';
-import { MASTER_POOL, ZONE_LABEL } from '../names.ts';
+import type { MachineConfigPool } from '../../machine-config-api/machine-config.ts';
+import { MASTER_POOL, ZONE_LABEL } from '../../machine-config-api/names.ts';
 import { isFailing, isReady, isTargeted, isUnavailable } from './node-state.ts';
 
 export interface Candidates {

@@ -3,9 +3,15 @@ import { after, before, describe, test } from 'node:test';
 import { startEngine } from '../../api/api.ts';
 import { minutes } from '../../kube/duration.ts';
 import { NODES } from '../../kube/resource.ts';
-import { SCHEDULERS } from '../api/cluster-config.ts';
-import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS } from '../api/machine-config.ts';
-import { CONTROL_PLANE_TOPOLOGY, CURRENT_CONFIG, DAEMON_REASON, DAEMON_STATE, DESIRED_CONFIG } from '../names.ts';
+import { SCHEDULERS } from '../../machine-config-api/cluster-config.ts';
+import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS } from '../../machine-config-api/machine-config.ts';
+import {
+  CONTROL_PLANE_TOPOLOGY,
+  CURRENT_CONFIG,
+  DAEMON_REASON,
+  DAEMON_STATE,
+  DESIRED_CONFIG,
+} from '../../machine-config-api/names.ts';
 import { customPool, fileConfig, TestCluster } from '../testing.ts';
 
 const WORKER = { 'node-role.kubernetes.io/worker': '' };

@@ -1,5 +1,5 @@
 import type { Node, Taint } from 'kubernetes-types/core/v1.d.ts';
-import { CONTROL_PLANE_NODE_LABEL, MASTER_NODE_LABEL, WORKER_NODE_LABEL } from '../names.ts';
+import { CONTROL_PLANE_NODE_LABEL, MASTER_NODE_LABEL, WORKER_NODE_LABEL } from '../../machine-config-api/names.ts';
 
 const MASTER_TAINT: Taint = { key: MASTER_NODE_LABEL, effect: 'NoSchedule' };
 

@@ -1,4 +1,4 @@
-import type { IntOrString } from '../api/machine-config.ts';
+import type { IntOrString } from '../../machine-config-api/machine-config.ts';
 
 /** A value of `maxUnavailable` that means nothing. */
 export class MaxUnavailableError extends Error {

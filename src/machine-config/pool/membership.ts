@@ -1,6 +1,6 @@
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
-import type { MachineConfigPool } from '../api/machine-config.ts';
-import { MASTER_POOL, OS_LABEL, WORKER_POOL } from '../names.ts';
+import type { MachineConfigPool } from '../../machine-config-api/machine-config.ts';
+import { MASTER_POOL, OS_LABEL, WORKER_POOL } from '../../machine-config-api/names.ts';
 import { selectorProblem, selects } from '../selector.ts';
 
 /** The pools of a node (spec 50, 8.1). */

@@ -1,6 +1,12 @@
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
-import type { MachineConfigPool } from '../api/machine-config.ts';
-import { CURRENT_CONFIG, CURRENT_IMAGE, DAEMON_STATE, DESIRED_CONFIG, DESIRED_IMAGE } from '../names.ts';
+import type { MachineConfigPool } from '../../machine-config-api/machine-config.ts';
+import {
+  CURRENT_CONFIG,
+  CURRENT_IMAGE,
+  DAEMON_STATE,
+  DESIRED_CONFIG,
+  DESIRED_IMAGE,
+} from '../../machine-config-api/names.ts';
 
 /** What a node needs to have of its conditions, where it has them (spec 50, ND-10). */
 const READY_CONDITIONS: Readonly<Record<string, string>> = {

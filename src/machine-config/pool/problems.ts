@@ -1,5 +1,5 @@
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
-import type { MachineConfigPool } from '../api/machine-config.ts';
+import type { MachineConfigPool } from '../../machine-config-api/machine-config.ts';
 import { selectorProblem } from '../selector.ts';
 import { MaxUnavailableError, maxUnavailable } from './max-unavailable.ts';
 import { membershipOf } from './membership.ts';

@@ -1,4 +1,4 @@
-import type { MachineConfigPool } from '../api/machine-config.ts';
+import type { MachineConfigPool } from '../../machine-config-api/machine-config.ts';
 
 /** Ours, on a pool: the nodes that a controller has undertaken to target. */
 export const TARGETING = 'rotunda.dev/targeting';

@@ -1,6 +1,6 @@
 import type { Node, Taint } from 'kubernetes-types/core/v1.d.ts';
-import type { MachineConfigPool } from '../api/machine-config.ts';
-import { UPDATE_IN_PROGRESS_TAINT } from '../names.ts';
+import type { MachineConfigPool } from '../../machine-config-api/machine-config.ts';
+import { UPDATE_IN_PROGRESS_TAINT } from '../../machine-config-api/names.ts';
 import { isTargeted } from './node-state.ts';
 
 /**

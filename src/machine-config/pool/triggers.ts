@@ -1,7 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
-import type { MachineConfigPool } from '../api/machine-config.ts';
-import { CURRENT_CONFIG, CURRENT_IMAGE, DAEMON_REASON, DAEMON_STATE, DESIRED_CONFIG, DESIRED_IMAGE } from '../names.ts';
+import type { MachineConfigPool } from '../../machine-config-api/machine-config.ts';
+import {
+  CURRENT_CONFIG,
+  CURRENT_IMAGE,
+  DAEMON_REASON,
+  DAEMON_STATE,
+  DESIRED_CONFIG,
+  DESIRED_IMAGE,
+} from '../../machine-config-api/names.ts';
 import { membershipOf } from './membership.ts';
 import { notReadyReason } from './node-state.ts';
 

@@ -1,6 +1,6 @@
 import { semanticallyEqual } from '../../kube/equality.ts';
 import { mergeMetadata } from '../../kube/metadata.ts';
-import type { MachineConfig, MachineConfigSpec } from '../api/machine-config.ts';
+import type { MachineConfig, MachineConfigSpec } from '../../machine-config-api/machine-config.ts';
 
 /** An object as it should be, and whether it has to be written for that. */
 export interface Merged {

@@ -4,9 +4,14 @@ import * as fc from 'fast-check';
 import { startEngine } from '../../api/api.ts';
 import { minutes, seconds } from '../../kube/duration.ts';
 import { CONFIG_MAPS, NODES } from '../../kube/resource.ts';
-import { CONTROLLER_CONFIGS } from '../api/controller-config.ts';
-import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS } from '../api/machine-config.ts';
-import { CONFIG_MANAGED_NAMESPACE, CONFIG_NAMESPACE, CONTROLLER_CONFIG_NAME, ROLE_LABEL } from '../names.ts';
+import { CONTROLLER_CONFIGS } from '../../machine-config-api/controller-config.ts';
+import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS } from '../../machine-config-api/machine-config.ts';
+import {
+  CONFIG_MANAGED_NAMESPACE,
+  CONFIG_NAMESPACE,
+  CONTROLLER_CONFIG_NAME,
+  ROLE_LABEL,
+} from '../../machine-config-api/names.ts';
 import { certificate, customPool, fileConfig, TestCluster } from '../testing.ts';
 
 describe('rendering on the API', () => {

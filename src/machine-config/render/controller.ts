@@ -10,7 +10,7 @@ import {
   MACHINE_CONFIGS,
   type MachineConfig,
   type MachineConfigPool,
-} from '../api/machine-config.ts';
+} from '../../machine-config-api/machine-config.ts';
 import { conditionIs, placeCondition } from '../conditions.ts';
 import { whyIncomplete } from '../controller-config/status.ts';
 import type { ControllerCaches } from '../controller/caches.ts';
@@ -21,7 +21,7 @@ import {
   GENERATED_BY_CONTROLLER_VERSION,
   OS_IMAGE_URL_OVERRIDDEN,
   RELEASE_IMAGE_VERSION,
-} from '../names.ts';
+} from '../../machine-config-api/names.ts';
 import { isEmptySelector, SelectorError, selectorProblem, selects } from '../selector.ts';
 import { type ControllerVersion, type RenderedMachineConfig, renderPool } from './decide.ts';
 import { ensureMachineConfig } from './ensure-config.ts';

@@ -1,14 +1,14 @@
 import type { OwnerReference } from 'kubernetes-types/meta/v1.d.ts';
-import type { ControllerConfig } from '../api/controller-config.ts';
-import type { MachineConfig, MachineConfigPool } from '../api/machine-config.ts';
-import { irreconcilable } from '../ignition/reconcilable.ts';
-import { emptyIgnition } from '../ignition/types.ts';
+import type { ControllerConfig } from '../../machine-config-api/controller-config.ts';
+import type { MachineConfig, MachineConfigPool } from '../../machine-config-api/machine-config.ts';
+import { irreconcilable } from '../../machine-config-api/ignition/reconcilable.ts';
+import { emptyIgnition } from '../../machine-config-api/ignition/types.ts';
 import {
   GENERATED_BY_CONTROLLER_VERSION,
   GENERATED_BY_VERSION,
   OS_IMAGE_URL_OVERRIDDEN,
   RELEASE_IMAGE_VERSION,
-} from '../names.ts';
+} from '../../machine-config-api/names.ts';
 import { checkMachineConfig, ignitionOf, mergeMachineConfigs, RenderError, type RenderedSpec } from './merge.ts';
 import { canonicalSpec, renderedName } from './name.ts';
 

@@ -1,7 +1,7 @@
 import type { Informer } from '../../kube/informer.ts';
 import { isAlreadyExists } from '../../kube/error.ts';
 import type { Kube } from '../../kube/port.ts';
-import { MACHINE_CONFIGS, type MachineConfig } from '../api/machine-config.ts';
+import { MACHINE_CONFIGS, type MachineConfig } from '../../machine-config-api/machine-config.ts';
 import { mergeMachineConfig } from './apply.ts';
 
 /** Creates a generated MachineConfig, or brings the existing one to it; writes nothing where nothing differs (spec 50, TM-8). */

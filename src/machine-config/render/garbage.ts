@@ -1,7 +1,7 @@
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
 import { parseRfc3339 } from '../../kube/time.ts';
-import type { MachineConfig, MachineConfigPool } from '../api/machine-config.ts';
-import { CURRENT_CONFIG, DESIRED_CONFIG } from '../names.ts';
+import type { MachineConfig, MachineConfigPool } from '../../machine-config-api/machine-config.ts';
+import { CURRENT_CONFIG, DESIRED_CONFIG } from '../../machine-config-api/names.ts';
 
 /** Old rendered configs of a pool that stay although nothing points to them: to look at, and to go back to. */
 export const KEPT_UNREFERENCED = 3;

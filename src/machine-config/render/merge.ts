@@ -1,9 +1,9 @@
-import type { ControllerConfigSpec } from '../api/controller-config.ts';
-import type { MachineConfig, MachineConfigSpec } from '../api/machine-config.ts';
-import { mergeIgnition } from '../ignition/merge.ts';
-import { readIgnition } from '../ignition/read.ts';
-import { emptyIgnition, type IgnitionConfig, IgnitionError } from '../ignition/types.ts';
-import { ROLE_LABEL, WORKER_POOL } from '../names.ts';
+import type { ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
+import type { MachineConfig, MachineConfigSpec } from '../../machine-config-api/machine-config.ts';
+import { mergeIgnition } from '../../machine-config-api/ignition/merge.ts';
+import { readIgnition } from '../../machine-config-api/ignition/read.ts';
+import { emptyIgnition, type IgnitionConfig, IgnitionError } from '../../machine-config-api/ignition/types.ts';
+import { ROLE_LABEL, WORKER_POOL } from '../../machine-config-api/names.ts';
 
 /** The merged spec: all seven members are set. */
 export type RenderedSpec = Required<Omit<MachineConfigSpec, 'config' | 'kernelArguments'>> & {

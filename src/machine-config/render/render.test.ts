@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import type { MachineConfig } from '../api/machine-config.ts';
-import { CURRENT_CONFIG, DESIRED_CONFIG, ROLE_LABEL } from '../names.ts';
+import type { MachineConfig } from '../../machine-config-api/machine-config.ts';
+import { CURRENT_CONFIG, DESIRED_CONFIG, ROLE_LABEL } from '../../machine-config-api/names.ts';
 import { fileConfig, VERSION } from '../testing.ts';
 import { renderPool } from './decide.ts';
 import { KEPT_UNREFERENCED, unreferencedConfigs } from './garbage.ts';

@@ -4,7 +4,7 @@ import type {
   MachineConfig,
   MachineConfigPool,
   SubConfig,
-} from '../api/machine-config.ts';
+} from '../../machine-config-api/machine-config.ts';
 import { selects, selectorProblem } from '../selector.ts';
 
 /** The MachineConfigs a pool selects, by name. A selector that is missing or empty selects none (spec 50, RN-2). */

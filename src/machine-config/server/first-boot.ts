@@ -2,9 +2,9 @@ import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
-import { CONTROLLER_CONFIGS } from '../api/controller-config.ts';
-import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS } from '../api/machine-config.ts';
-import { CONTROLLER_CONFIG_NAME, MCO_NAMESPACE } from '../names.ts';
+import { CONTROLLER_CONFIGS } from '../../machine-config-api/controller-config.ts';
+import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS } from '../../machine-config-api/machine-config.ts';
+import { CONTROLLER_CONFIG_NAME, MCO_NAMESPACE } from '../../machine-config-api/names.ts';
 import type { ServedVersion } from './accept.ts';
 import { bootstrapKubeconfig, firstBootConfig, servedConfigName } from './serve.ts';
 

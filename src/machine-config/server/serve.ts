@@ -1,10 +1,15 @@
 import { dump } from 'js-yaml';
-import type { ControllerConfigSpec } from '../api/controller-config.ts';
-import type { MachineConfig, MachineConfigPool } from '../api/machine-config.ts';
-import { escapedDataUrl } from '../ignition/data-url.ts';
-import { downgraded } from '../ignition/downgrade.ts';
-import { emptyIgnition, type IgnitionConfig, IgnitionError, type IgnitionFile } from '../ignition/types.ts';
-import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG } from '../names.ts';
+import type { ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
+import type { MachineConfig, MachineConfigPool } from '../../machine-config-api/machine-config.ts';
+import { escapedDataUrl } from '../../machine-config-api/ignition/data-url.ts';
+import { downgraded } from '../../machine-config-api/ignition/downgrade.ts';
+import {
+  emptyIgnition,
+  type IgnitionConfig,
+  IgnitionError,
+  type IgnitionFile,
+} from '../../machine-config-api/ignition/types.ts';
+import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG } from '../../machine-config-api/names.ts';
 import { ignitionOf } from '../render/merge.ts';
 import type { ServedVersion } from './accept.ts';
 

@@ -1,6 +1,6 @@
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
-import type { Infrastructure } from '../api/cluster-config.ts';
-import { CONFIG_MANAGED_NAMESPACE } from '../names.ts';
+import type { Infrastructure } from '../../machine-config-api/cluster-config.ts';
+import { CONFIG_MANAGED_NAMESPACE } from '../../machine-config-api/names.ts';
 import { readBytes, readText } from './config-map.ts';
 import { SourceError } from './error.ts';
 

@@ -1,6 +1,6 @@
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
 import { SourceError } from './error.ts';
-import { decodeStrictBase64 } from './base64.ts';
+import { decodeStrictBase64 } from '../../machine-config-api/base64.ts';
 
 /**
  * The bytes of one key of a ConfigMap: `binaryData` as it is; `data` decoded where the whole text is strict base64, else as

@@ -1,6 +1,6 @@
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
-import type { ControllerConfigSpec } from '../api/controller-config.ts';
-import { MCO_NAMESPACE } from '../names.ts';
+import type { ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
+import { MCO_NAMESPACE } from '../../machine-config-api/names.ts';
 import { readText } from './config-map.ts';
 import { SourceError } from './error.ts';
 

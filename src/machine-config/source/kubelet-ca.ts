@@ -8,7 +8,7 @@ import {
   CONFIG_MANAGED_NAMESPACE,
   CONFIG_NAMESPACE,
   KUBE_APISERVER_OPERATOR_NAMESPACE,
-} from '../names.ts';
+} from '../../machine-config-api/names.ts';
 import { readBytes } from './config-map.ts';
 import { SourceError } from './error.ts';
 

@@ -5,8 +5,8 @@ import {
   DOCKER_CONFIG_JSON_KEY,
   DOCKER_CONFIG_JSON_TYPE,
   MCO_NAMESPACE,
-} from '../names.ts';
-import type { Dns } from '../api/cluster-config.ts';
+} from '../../machine-config-api/names.ts';
+import type { Dns } from '../../machine-config-api/cluster-config.ts';
 import {
   DockerConfigError,
   encodeDockerConfigJson,
@@ -14,7 +14,7 @@ import {
   parseDockerConfigJson,
   type RegistryAuth,
   type RegistryAuths,
-} from './docker-config.ts';
+} from '../../machine-config-api/docker-config.ts';
 import { SourceError } from './error.ts';
 
 export const PULL_SECRET = 'pull-secret';

@@ -1,6 +1,6 @@
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
-import type { ImageRegistryBundle } from '../api/controller-config.ts';
-import { CONFIG_MANAGED_NAMESPACE } from '../names.ts';
+import type { ImageRegistryBundle } from '../../machine-config-api/controller-config.ts';
+import { CONFIG_MANAGED_NAMESPACE } from '../../machine-config-api/names.ts';
 import { bytesOfText } from './config-map.ts';
 
 export const MANAGED_REGISTRY_CA = 'image-registry-ca';

@@ -3,10 +3,15 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { encodePem } from '../../pki/pem-block.ts';
 import { certificate } from '../testing.ts';
-import { decodeStrictBase64 } from './base64.ts';
+import { decodeStrictBase64 } from '../../machine-config-api/base64.ts';
 import { bytesOfText, readBytes } from './config-map.ts';
 import { clusterDnsIp, discoveredSpec, platformType } from './discovered.ts';
-import { DockerConfigError, encodeDockerConfigJson, parseDockerConfig, parseDockercfg } from './docker-config.ts';
+import {
+  DockerConfigError,
+  encodeDockerConfigJson,
+  parseDockerConfig,
+  parseDockercfg,
+} from '../../machine-config-api/docker-config.ts';
 import { SourceError } from './error.ts';
 import { osImages, payloadImages } from './images.ts';
 import { replaceCertificate } from './kubelet-ca.ts';

@@ -3,16 +3,16 @@ import { after, before, describe, test } from 'node:test';
 import { startEngine } from '../../api/api.ts';
 import { minutes } from '../../kube/duration.ts';
 import { isNotFound } from '../../kube/error.ts';
-import { API_SERVERS } from '../api/cluster-config.ts';
+import { API_SERVERS } from '../../machine-config-api/cluster-config.ts';
 import {
   CONTAINER_RUNTIME_CONFIGS,
   KUBELET_CONFIGS,
   MACHINE_CONFIG_POOLS,
   MACHINE_CONFIGS,
-} from '../api/machine-config.ts';
-import { decodeDataUrl } from '../ignition/data-url.ts';
-import type { IgnitionConfig } from '../ignition/types.ts';
-import { NAME_SUFFIX } from '../names.ts';
+} from '../../machine-config-api/machine-config.ts';
+import { decodeDataUrl } from '../../machine-config-api/ignition/data-url.ts';
+import type { IgnitionConfig } from '../../machine-config-api/ignition/types.ts';
+import { NAME_SUFFIX } from '../../machine-config-api/names.ts';
 import { TestCluster } from '../testing.ts';
 
 const POOL_SELECTOR = { matchLabels: { 'pools.operator.machineconfiguration.openshift.io/worker': '' } };

@@ -1,6 +1,6 @@
 import { parseRfc3339 } from '../../kube/time.ts';
-import type { MachineConfigPool, SubConfig } from '../api/machine-config.ts';
-import { NAME_SUFFIX } from '../names.ts';
+import type { MachineConfigPool, SubConfig } from '../../machine-config-api/machine-config.ts';
+import { NAME_SUFFIX } from '../../machine-config-api/names.ts';
 import { selectorProblem, selects } from '../selector.ts';
 
 /** A pool that cannot take one more of them. */

@@ -1,6 +1,6 @@
 import type { Condition } from '../../controller/condition.ts';
 import { formatRfc3339 } from '../../kube/time.ts';
-import type { SubConfig, SubConfigStatus } from '../api/machine-config.ts';
+import type { SubConfig, SubConfigStatus } from '../../machine-config-api/machine-config.ts';
 
 /** The history is for people; the last entry is what counts (spec 50, 2.4). */
 const LONGEST_HISTORY = 10;

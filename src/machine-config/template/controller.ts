@@ -2,7 +2,11 @@ import { errorText } from '../../controller/aggregate-error.ts';
 import type { Reconcile, ReconcileContext } from '../../controller/reconcile.ts';
 import { updateStatus } from '../../controller/status.ts';
 import type { Kube } from '../../kube/port.ts';
-import { CONTROLLER_CONFIGS, type ControllerConfig, type ControllerConfigStatus } from '../api/controller-config.ts';
+import {
+  CONTROLLER_CONFIGS,
+  type ControllerConfig,
+  type ControllerConfigStatus,
+} from '../../machine-config-api/controller-config.ts';
 import { certificateStatus, completedStatus, failedStatus, startedStatus } from '../controller-config/status.ts';
 import type { ControllerCaches } from '../controller/caches.ts';
 import { ensureMachineConfig } from '../render/ensure-config.ts';

@@ -1,6 +1,6 @@
-import { escapedDataUrl } from '../ignition/data-url.ts';
-import { mergeIgnition } from '../ignition/merge.ts';
-import { emptyIgnition, type IgnitionConfig, type IgnitionUnit } from '../ignition/types.ts';
+import { escapedDataUrl } from '../../machine-config-api/ignition/data-url.ts';
+import { mergeIgnition } from '../../machine-config-api/ignition/merge.ts';
+import { emptyIgnition, type IgnitionConfig, type IgnitionUnit } from '../../machine-config-api/ignition/types.ts';
 import type { TemplateValues } from './values.ts';
 
 /** A file that a template makes. */

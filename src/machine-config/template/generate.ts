@@ -1,6 +1,11 @@
-import type { ControllerConfig, ControllerConfigSpec } from '../api/controller-config.ts';
-import type { MachineConfig } from '../api/machine-config.ts';
-import { GENERATED_BY_CONTROLLER_VERSION, MASTER_POOL, ROLE_LABEL, WORKER_POOL } from '../names.ts';
+import type { ControllerConfig, ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
+import type { MachineConfig } from '../../machine-config-api/machine-config.ts';
+import {
+  GENERATED_BY_CONTROLLER_VERSION,
+  MASTER_POOL,
+  ROLE_LABEL,
+  WORKER_POOL,
+} from '../../machine-config-api/names.ts';
 import { ignitionOfEntries, overlay } from './entry.ts';
 import { platformDirectories } from './platform.ts';
 import { type Platforms, TEMPLATES, type TemplateSet, type TemplateTree } from './templates.ts';

@@ -1,4 +1,4 @@
-import type { InfrastructureStatus, PlatformStatus } from '../api/cluster-config.ts';
+import type { InfrastructureStatus, PlatformStatus } from '../../machine-config-api/cluster-config.ts';
 
 /** A cluster that templates cannot be made for. */
 export class TemplateError extends Error {

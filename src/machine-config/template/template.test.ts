@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import type { ControllerConfigSpec } from '../api/controller-config.ts';
-import { decodeDataUrl } from '../ignition/data-url.ts';
-import { readIgnition } from '../ignition/read.ts';
+import type { ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
+import { decodeDataUrl } from '../../machine-config-api/ignition/data-url.ts';
+import { readIgnition } from '../../machine-config-api/ignition/read.ts';
 import { mergeMachineConfigs } from '../render/merge.ts';
 import { canonicalSpec } from '../render/name.ts';
 import { generateForRole, generateMachineConfigs } from './generate.ts';

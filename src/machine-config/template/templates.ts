@@ -1,5 +1,5 @@
-import type { IgnitionUnit } from '../ignition/types.ts';
-import { MASTER_POOL, WORKER_POOL } from '../names.ts';
+import type { IgnitionUnit } from '../../machine-config-api/ignition/types.ts';
+import { MASTER_POOL, WORKER_POOL } from '../../machine-config-api/names.ts';
 import type { FileEntry, Template, TemplateDirectory } from './entry.ts';
 import { crioDefaults, pullSecret, registries, signaturePolicy, storage } from './files/container-runtime.ts';
 import { additionalTrustBundle, apiServerUrl, proxyEnvironment, rootCa } from './files/host.ts';

@@ -1,5 +1,5 @@
-import type { ProxyStatus } from '../api/cluster-config.ts';
-import type { ControllerConfigSpec } from '../api/controller-config.ts';
+import type { ProxyStatus } from '../../machine-config-api/cluster-config.ts';
+import type { ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
 import { isExternalCloudProvider } from './platform.ts';
 
 /**

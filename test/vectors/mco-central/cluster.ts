@@ -1,4 +1,4 @@
-import type { ControllerConfigSpec } from '../../../src/machine-config/api/controller-config.ts';
+import type { ControllerConfigSpec } from '../../../src/machine-config-api/controller-config.ts';
 
 /** A cluster whose ControllerConfig is complete, for cases that only say what differs. */
 export const CONTROLLER_CONFIG_SPEC: ControllerConfigSpec = {

@@ -14,7 +14,7 @@ import { drainRequest, isDrainEvent } from '../../../src/machine-config/drain/de
 import { evictPods } from '../../../src/machine-config/drain/evict.ts';
 import { drainVerdict } from '../../../src/machine-config/drain/filter.ts';
 import { noGauges } from '../../../src/machine-config/metrics.ts';
-import { LAST_APPLIED_DRAIN } from '../../../src/machine-config/names.ts';
+import { LAST_APPLIED_DRAIN } from '../../../src/machine-config-api/names.ts';
 import { type Adapter, type Json, NOW } from './case.ts';
 
 const DELAY_SECONDS = 5;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import type { ControllerConfigSpec } from '../../../src/machine-config/api/controller-config.ts';
-import type { MachineConfig } from '../../../src/machine-config/api/machine-config.ts';
+import type { ControllerConfigSpec } from '../../../src/machine-config-api/controller-config.ts';
+import type { MachineConfig } from '../../../src/machine-config-api/machine-config.ts';
 import { minutes } from '../../../src/kube/duration.ts';
 import { controllerConfigChange, rolloutEffect } from '../../../src/machine-config/effect.ts';
-import { readIgnition } from '../../../src/machine-config/ignition/read.ts';
-import type { IgnitionConfig } from '../../../src/machine-config/ignition/types.ts';
+import { readIgnition } from '../../../src/machine-config-api/ignition/read.ts';
+import type { IgnitionConfig } from '../../../src/machine-config-api/ignition/types.ts';
 import { clusterOperatorStatus } from '../../../src/machine-config/operator/cluster-operator.ts';
 import { mergePolicies } from '../../../src/machine-config/operator/disruption-policy.ts';
 import { configurationProblem, requiredPools, requiredPoolsLimitMs } from '../../../src/machine-config/operator/required-pools.ts';

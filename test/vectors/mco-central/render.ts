@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import type { MachineConfig } from '../../../src/machine-config/api/machine-config.ts';
-import { changedFiles } from '../../../src/machine-config/ignition/difference.ts';
-import { readIgnition } from '../../../src/machine-config/ignition/read.ts';
-import { irreconcilable } from '../../../src/machine-config/ignition/reconcilable.ts';
-import { emptyIgnition } from '../../../src/machine-config/ignition/types.ts';
-import { deduplicated } from '../../../src/machine-config/ignition/v2.ts';
+import type { MachineConfig } from '../../../src/machine-config-api/machine-config.ts';
+import { changedFiles } from '../../../src/machine-config-api/ignition/difference.ts';
+import { readIgnition } from '../../../src/machine-config-api/ignition/read.ts';
+import { irreconcilable } from '../../../src/machine-config-api/ignition/reconcilable.ts';
+import { emptyIgnition } from '../../../src/machine-config-api/ignition/types.ts';
+import { deduplicated } from '../../../src/machine-config-api/ignition/v2.ts';
 import { checkVersions, renderPool } from '../../../src/machine-config/render/decide.ts';
 import { checkMachineConfig, mergeMachineConfigs } from '../../../src/machine-config/render/merge.ts';
 import { renderedName } from '../../../src/machine-config/render/name.ts';

@@ -10,7 +10,7 @@ import { mergeMachineConfig } from '../../../src/machine-config/render/apply.ts'
 import { cloudConfig } from '../../../src/machine-config/source/cloud-config.ts';
 import { bytesOfText, readBytes, readText } from '../../../src/machine-config/source/config-map.ts';
 import { clusterDnsIp, discoveredSpec, ipFamilies } from '../../../src/machine-config/source/discovered.ts';
-import { parseDockercfg, parseDockerConfig, toDockercfg, toDockerConfigJson } from '../../../src/machine-config/source/docker-config.ts';
+import { parseDockercfg, parseDockerConfig, toDockercfg, toDockerConfigJson } from '../../../src/machine-config-api/docker-config.ts';
 import { kubeletClientCa, replaceCertificate } from '../../../src/machine-config/source/kubelet-ca.ts';
 import { internalPullSecret } from '../../../src/machine-config/source/pull-secret.ts';
 import { mergedRegistryCa, registryBundles, registryCaPath } from '../../../src/machine-config/source/registry-ca.ts';

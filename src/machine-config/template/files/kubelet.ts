@@ -1,5 +1,5 @@
-import type { IgnitionUnit } from '../../ignition/types.ts';
-import { MASTER_POOL } from '../../names.ts';
+import type { IgnitionUnit } from '../../../machine-config-api/ignition/types.ts';
+import { MASTER_POOL } from '../../../machine-config-api/names.ts';
 import { INTERMEDIATE_PROFILE } from '../../kubelet-config/tls-profile.ts';
 import type { FileEntry, Template } from '../entry.ts';
 import { type TemplateValues, withoutNewlines } from '../values.ts';

@@ -1,7 +1,7 @@
 import type { ObjectReference } from 'kubernetes-types/core/v1.d.ts';
 import type { LabelSelector } from 'kubernetes-types/meta/v1.d.ts';
-import type { Condition } from '../../controller/condition.ts';
-import { type KubeObject, resource } from '../../kube/resource.ts';
+import type { Condition } from '../controller/condition.ts';
+import { type KubeObject, resource } from '../kube/resource.ts';
 
 const API_VERSION = 'machineconfiguration.openshift.io/v1';
 

@@ -1,4 +1,4 @@
-import { type KubeObject, resource } from '../../kube/resource.ts';
+import { type KubeObject, resource } from '../kube/resource.ts';
 import type { TlsSecurityProfile } from './machine-config.ts';
 
 /** The kinds of config.openshift.io that machine configuration reads, as far as it reads them. */

@@ -1,6 +1,6 @@
 import type { ObjectReference } from 'kubernetes-types/core/v1.d.ts';
-import type { Condition } from '../../controller/condition.ts';
-import { type KubeObject, resource } from '../../kube/resource.ts';
+import type { Condition } from '../controller/condition.ts';
+import { type KubeObject, resource } from '../kube/resource.ts';
 import type { Dns, Infrastructure, MtuMigration, ProxyStatus } from './cluster-config.ts';
 
 /** Bytes as they are on the wire. */

@@ -1,4 +1,4 @@
-import { type KubeObject, resource } from '../../kube/resource.ts';
+import { type KubeObject, resource } from '../kube/resource.ts';
 
 export interface DisruptionAction {
   readonly type: 'Reboot' | 'Drain' | 'Reload' | 'Restart' | 'DaemonReload' | 'None' | 'Special';

@@ -1,4 +1,4 @@
-import { decodeStrictBase64 } from '../source/base64.ts';
+import { decodeStrictBase64 } from '../base64.ts';
 
 /**
  * Text as a data URL in which every byte is escaped except `A-Z a-z 0-9 - _ . ! ~ * ' ( )` (spec 50, TM-5): what template
