@@ -35,7 +35,7 @@ if (crossing.length > 0) {
   });
 }
 console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
-process.exit(total.failed > 0 || total.passed === 0 ? 1 : 0);
+process.exit(total.failed > 0 || total.passed + total.skipped === 0 ? 1 : 0);
 
 function filesOf(patterns: string[]): string[] {
   const files = globSync(patterns, { cwd: root, exclude: path => path.includes('node_modules') });

@@ -1,0 +1,192 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { kubeconfigFor } from '../../src/api/kubeconfig.ts';
+import { HttpKube } from '../../src/kube/client.ts';
+import { days } from '../../src/kube/duration.ts';
+import { loadAccess } from '../../src/kube/kubeconfig.ts';
+import { NAMESPACES, SERVICE_ACCOUNTS } from '../../src/kube/resource.ts';
+import type { CertificateAndKey } from '../../src/pki/authority.ts';
+import { issueClient, issueServing, issueSigner } from '../../src/pki/issue.ts';
+import { systemKeys } from '../../src/pki/keys.ts';
+import { encodeCertificates, encodePrivateKey } from '../../src/pki/pem.ts';
+import type { Binaries } from './binaries.ts';
+
+/** A control plane of real programs on loopback: one etcd, one kube-apiserver, one kube-controller-manager. */
+export interface ControlPlane {
+  readonly dir: string;
+  /** Path of a kubeconfig of group system:masters. */
+  readonly kubeconfig: string;
+  readonly kube: HttpKube;
+  /** Writes a kubeconfig for another identity and gives its path. */
+  kubeconfigOf(user: string, groups?: readonly string[]): Promise<string>;
+  stop(): Promise<void>;
+}
+
+const HOST = '127.0.0.1';
+/** Longest time any of the programs may take to answer; seconds on an idle machine. */
+const START_PATIENCE_MS = 120_000;
+const LOOK_EVERY_MS = 200;
+const STOP_PATIENCE_MS = 15_000;
+const LAST_LOG_BYTES = 3_000;
+
+/** Starts it, and waits until it serves and has made its first ServiceAccount. */
+export async function startControlPlane(binaries: Binaries): Promise<ControlPlane> {
+  const dir = mkdtempSync(join(tmpdir(), 'rotunda-control-plane-'));
+  const children: ChildProcess[] = [];
+  const start = (program: keyof Binaries, args: readonly string[]) => {
+    const log = openSync(join(dir, `${program}.log`), 'a', 0o600);
+    children.push(spawn(binaries[program], args, { stdio: ['ignore', log, log], cwd: dir }));
+    closeSync(log);
+  };
+  const stop = async () => {
+    for (const child of children.toReversed()) await end(child);
+    rmSync(dir, { recursive: true, force: true });
+  };
+  try {
+    const [etcdClient, etcdPeer, apiPort, managerPort] = (await freePorts(4)) as [number, number, number, number];
+    const server = `https://${HOST}:${apiPort}`;
+    const pki = await makePki(dir);
+    const etcd = `http://${HOST}:${etcdClient}`;
+    start('etcd', [
+      ...['--data-dir', join(dir, 'etcd'), '--listen-client-urls', etcd, '--advertise-client-urls', etcd],
+      ...['--listen-peer-urls', `http://${HOST}:${etcdPeer}`, '--unsafe-no-fsync'],
+    ]);
+    start('kube-apiserver', apiServerFlags(dir, etcd, apiPort));
+    const adminKubeconfig = join(dir, 'kubeconfig');
+    const kubeconfigOf = async (user: string, groups: readonly string[] = []) => {
+      const client = await issueClient({
+        ...pki.issue(),
+        signer: pki.clientCa,
+        user: { name: user, groups: [...groups] },
+      });
+      const path = join(dir, `${user.replaceAll(/[^a-z0-9-]/gi, '_')}.kubeconfig`);
+      writeFileSync(path, kubeconfigFor(server, pki.servingCa, client), { mode: 0o600 });
+      return path;
+    };
+    const admin = await kubeconfigOf('admin', ['system:masters']);
+    writeFileSync(adminKubeconfig, readFileSync(admin), { mode: 0o600 });
+    const kube = new HttpKube(await loadAccess({ path: adminKubeconfig }));
+    const logOf = (program: string) => readFileSync(join(dir, `${program}.log`), 'utf8').slice(-LAST_LOG_BYTES);
+    await until(
+      'kube-apiserver answers',
+      () => kube.list(NAMESPACES, {}),
+      () => logOf('kube-apiserver'),
+    );
+    start('kube-controller-manager', managerFlags(dir, adminKubeconfig, managerPort));
+    await until(
+      'the default ServiceAccount',
+      () => kube.get(SERVICE_ACCOUNTS, { namespace: 'default', name: 'default' }),
+      () => logOf('kube-controller-manager'),
+    );
+    return {
+      dir,
+      kubeconfig: adminKubeconfig,
+      kube,
+      kubeconfigOf,
+      async stop() {
+        await kube.close();
+        await stop();
+      },
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function apiServerFlags(dir: string, etcd: string, port: number): string[] {
+  return [
+    `--etcd-servers=${etcd}`,
+    `--bind-address=${HOST}`,
+    `--advertise-address=${HOST}`,
+    `--secure-port=${port}`,
+    `--tls-cert-file=${join(dir, 'serving.crt')}`,
+    `--tls-private-key-file=${join(dir, 'serving.key')}`,
+    `--client-ca-file=${join(dir, 'client-ca.crt')}`,
+    '--service-cluster-ip-range=10.0.0.0/24',
+    `--service-account-key-file=${join(dir, 'sa.pub')}`,
+    `--service-account-signing-key-file=${join(dir, 'sa.key')}`,
+    '--service-account-issuer=https://kubernetes.default.svc',
+    '--authorization-mode=Node,RBAC',
+    '--enable-admission-plugins=NodeRestriction',
+    '--endpoint-reconciler-type=none',
+  ];
+}
+
+function managerFlags(dir: string, kubeconfig: string, port: number): string[] {
+  return [
+    `--kubeconfig=${kubeconfig}`,
+    `--bind-address=${HOST}`,
+    `--secure-port=${port}`,
+    '--leader-elect=false',
+    `--service-account-private-key-file=${join(dir, 'sa.key')}`,
+    `--root-ca-file=${join(dir, 'serving-ca.crt')}`,
+  ];
+}
+
+interface Pki {
+  readonly servingCa: CertificateAndKey;
+  readonly clientCa: CertificateAndKey;
+  issue(): { keys: typeof systemKeys; now: Date; lifetimeMs: number; algorithm: 'P-256' };
+}
+
+async function makePki(dir: string): Promise<Pki> {
+  const issue = () => ({ keys: systemKeys, now: new Date(), lifetimeMs: days(1), algorithm: 'P-256' as const });
+  const [servingCa, clientCa] = await Promise.all([
+    issueSigner({ ...issue(), commonName: 'test-serving-ca' }),
+    issueSigner({ ...issue(), commonName: 'test-client-ca' }),
+  ]);
+  const serving = await issueServing({ ...issue(), signer: servingCa, hostnames: [HOST, 'localhost', 'kubernetes'] });
+  const account = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  mkdirSync(dir, { recursive: true });
+  const files = {
+    'serving.crt': encodeCertificates(serving.chain),
+    'serving.key': encodePrivateKey(serving.key),
+    'serving-ca.crt': encodeCertificates(servingCa.chain),
+    'client-ca.crt': encodeCertificates(clientCa.chain),
+    'sa.key': account.privateKey.export({ format: 'pem', type: 'pkcs1' }),
+    'sa.pub': account.publicKey.export({ format: 'pem', type: 'spki' }),
+  };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text, { mode: 0o600 });
+  return { servingCa, clientCa, issue };
+}
+
+/** Ports nobody listens on. All are held until all are known, so that none is given twice. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer();
+      await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, HOST, resolve));
+      return server;
+    }),
+  );
+  const ports = servers.map(server => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))));
+  return ports;
+}
+
+async function until(what: string, look: () => Promise<unknown>, log: () => string): Promise<void> {
+  const giveUpAt = Date.now() + START_PATIENCE_MS;
+  for (;;) {
+    try {
+      await look();
+      return;
+    } catch (error) {
+      if (Date.now() > giveUpAt) throw new Error(`waited in vain until ${what}: ${String(error)}\n${log()}`);
+    }
+    await new Promise(resolve => setTimeout(resolve, LOOK_EVERY_MS));
+  }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = new Promise(resolve => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_PATIENCE_MS);
+  await exited;
+  clearTimeout(timer);
+}
