@@ -5,6 +5,7 @@ import { sleep } from '../kube/clock.ts';
 import { seconds } from '../kube/duration.ts';
 import { isAlreadyExists, isConflict, isNotFound, KubeError } from '../kube/error.ts';
 import { nameForPeople, reportCreate, reportDelete, reportUpdate } from '../kube/events.ts';
+import { getIfPresent } from '../kube/get.ts';
 import { mergeOwnerReferences } from '../kube/metadata.ts';
 import type { Kube } from '../kube/port.ts';
 import { type KubeObject, keyOf, type ObjectKey, type Resource, SECRETS } from '../kube/resource.ts';
@@ -39,17 +40,7 @@ export interface Objects {
 
 /** Reads straight from the API, as the etcd operator does. */
 export function liveObjects(kube: Kube): Objects {
-  return {
-    async read(resource, key) {
-      try {
-        return await kube.get(resource, key);
-      } catch (error) {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      }
-    },
-    wrote: () => {},
-  };
+  return { read: (resource, key) => getIfPresent(kube, resource, key), wrote: () => {} };
 }
 
 /** The copy an ensure procedure works on: metadata and type as configured, content as stored. */

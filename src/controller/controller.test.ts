@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { VirtualClock } from '../kube/clock.ts';
 import { minutes, seconds } from '../kube/duration.ts';
+import { KubeError } from '../kube/error.ts';
 import { recordingEvents } from '../kube/events.ts';
 import { Informer } from '../kube/informer.ts';
 import { MemoryKube } from '../kube/memory.ts';
 import { type KubeObject, SECRETS } from '../kube/resource.ts';
 import { Controller, type ControllerOptions, runAll } from './controller.ts';
-import { silentLog } from './log.ts';
+import { type Log, silentLog } from './log.ts';
 import { earlier, type Reconcile, RetryRequest } from './reconcile.ts';
 import { named, namespaceIn, objectKey, onChange, type Source, waitFor } from './trigger.ts';
 
@@ -128,6 +129,34 @@ describe('controller', () => {
       await running;
     });
   }
+
+  it('tells of a failure once as long as it stays the same, and of a lost race not at all', async () => {
+    const failures = ['a', 'a', 'b', undefined, 'b', 'conflict', 'b'];
+    const told: unknown[] = [];
+    const log: Log = {
+      ...silentLog,
+      child: () => log,
+      error: (fields: { err?: Error }) => told.push(fields.err?.message),
+    };
+    const { clock, controller, stop, running } = world(
+      async () => {
+        const failure = failures.shift();
+        if (failure === 'conflict') throw new KubeError(409, 'Conflict', 'the object has been modified');
+        if (failure !== undefined) throw new Error(failure);
+      },
+      { log },
+    );
+    controller.enqueue();
+    await settle();
+    while (failures.length > 0) {
+      controller.enqueue();
+      await clock.advance(seconds(10));
+      await settle();
+    }
+    assert.deepEqual(told, ['a', 'b', 'b']);
+    stop.abort();
+    await running;
+  });
 
   it('a mistake in a pass concerns its key alone', async () => {
     const seen: string[] = [];

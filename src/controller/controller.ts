@@ -1,5 +1,6 @@
 import { type Clock, mark, sleep } from '../kube/clock.ts';
 import { formatGoDuration, minutes, seconds } from '../kube/duration.ts';
+import { isConflict } from '../kube/error.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import { errorText } from './aggregate-error.ts';
 import type { Log } from './log.ts';
@@ -38,6 +39,8 @@ export class Controller {
   readonly name: string;
   readonly #options: ControllerOptions;
   readonly #queue: WorkQueue;
+  /** Of keys whose last pass failed. */
+  readonly #lastFailure = new Map<string, string>();
 
   constructor(options: ControllerOptions) {
     if (options.name === '') throw new TypeError('a controller needs a name');
@@ -127,14 +130,24 @@ export class Controller {
     let outcome: 'success' | 'retry' | 'error';
     try {
       outcome = this.#plan(key, (await reconcile(key, context)) ?? {});
+      this.#lastFailure.delete(key);
     } catch (error) {
-      outcome = error instanceof RetryRequest ? 'retry' : 'error';
+      // Somebody else wrote first: the next pass sees what.
+      outcome = error instanceof RetryRequest || isConflict(error) ? 'retry' : 'error';
       if (outcome === 'retry') context.log.debug({ key, why: errorText(error) }, 'pass asks for a retry');
       else if (isPanic(error)) context.log.error({ key, err: error }, 'pass failed by a mistake in the program');
-      else context.log.error({ key, err: error }, 'pass failed');
+      else this.#tellOfFailure(key, error, context.log);
       this.#queue.retry(key);
     }
     metrics?.passed(outcome, mark(context.clock).monotonicMs - start.monotonicMs);
+  }
+
+  /** A controller that waits for others fails the same way many times; that is told once. */
+  #tellOfFailure(key: string, error: unknown, log: Log): void {
+    const why = errorText(error);
+    if (this.#lastFailure.get(key) === why) log.debug({ key, why }, 'pass failed as before');
+    else log.error({ key, err: error }, 'pass failed');
+    this.#lastFailure.set(key, why);
   }
 
   #plan(key: string, { againAt, retry = false }: Result): 'success' | 'retry' {

@@ -52,6 +52,26 @@ export function onChange<T extends KubeObject>(source: Source<T>, options: Trigg
   };
 }
 
+/** Asks for the keys of a change by what was before and what is now; `before` or `after` is missing at the ends. */
+export function onTransition<T extends KubeObject>(
+  source: Source<T>,
+  keys: (before: T | undefined, after: T | undefined) => readonly string[],
+): Trigger {
+  return {
+    synced: source.synced,
+    start(enqueue) {
+      const tell = (before: T | undefined, after: T | undefined) => {
+        for (const key of keys(before, after)) enqueue(key);
+      };
+      return source.subscribe({
+        add: object => tell(undefined, object),
+        update: (before, after) => tell(before, after),
+        delete: last => tell(last, undefined),
+      });
+    },
+  };
+}
+
 /** Only has the controller wait until the cache is there. */
 export function waitFor(source: { readonly synced: Promise<void> }): Trigger {
   return { synced: source.synced, start: () => () => {} };

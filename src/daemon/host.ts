@@ -10,6 +10,10 @@ export interface Host {
   readonly os: HostOs | undefined;
   readonly accounts: HostAccounts;
   readonly sessions: HostSessions;
+  /** The package database; undefined where there is none. */
+  readonly packages?: HostPackages | undefined;
+  /** Has the system's store of trusted CAs made anew from its sources; absent where there is no such store. */
+  updateCaTrust?(): Promise<void>;
   /** Identity of this boot, as in /proc/sys/kernel/random/boot_id. */
   bootId(): Promise<string>;
   /** Asks for a reboot and returns once it is queued (spec 60, 10.3). `rationale` is shown to people. */
@@ -27,17 +31,24 @@ export interface FileStat {
   readonly size: number;
 }
 
+export interface FileOwner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
 export interface WriteOptions {
   /** Default: mode of the file there is, else 0644. */
   readonly mode?: number;
   /** Default: owner of the file there is, else the agent's own. */
-  readonly owner?: { readonly uid: number; readonly gid: number };
+  readonly owner?: FileOwner;
   /** Mode of parent directories that have to be made; default 0755. */
   readonly directoryMode?: number;
 }
 
 /** Files below the host's root. A missing file is `undefined`, everything else that is wrong is thrown as `HostError`. */
 export interface HostFiles {
+  /** False where owners cannot be set, as for a local node whose process is not root: nobody should compare them there. */
+  readonly keepsOwners?: boolean;
   /** Content of a regular file, links followed within the root. Larger than `limit` bytes is an error. */
   read(path: string, limit?: number): Promise<Buffer | undefined>;
   /** What is at the path itself; a symbolic link is not followed. */
@@ -50,7 +61,8 @@ export interface HostFiles {
   write(path: string, content: Uint8Array, options?: WriteOptions): Promise<void>;
   /** Replaces whatever is there by a symbolic link, atomically. `target` is the link's text, not resolved. */
   symlink(target: string, path: string): Promise<void>;
-  makeDirectory(path: string, mode?: number): Promise<void>;
+  /** Makes a directory and its parents; mode and owner are for those that are made. One that is there stays as it is. */
+  makeDirectory(path: string, mode?: number, owner?: FileOwner): Promise<void>;
   /** Copies a file or link with mode, owner and times, atomically. */
   copy(from: string, to: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;
@@ -59,7 +71,10 @@ export interface HostFiles {
   remove(path: string): Promise<void>;
   /** Removes a directory with all that is in it, links not followed; nothing there is fine. */
   removeTree(path: string): Promise<void>;
-  /** Calls `changed` with each of `paths` at which something may have happened, until aborted. Paths may not exist yet. */
+  /** Removes temporary files that a write of this path left when it was killed. */
+  removeLeftovers?(path: string): Promise<void>;
+  /** Calls `changed` with each of `paths` at which something may have happened, until aborted. Paths may not exist yet; one
+   * that ends in `/*` stands for every entry of its directory. */
   watch(paths: readonly string[], changed: (path: string) => void, signal: AbortSignal): Promise<void>;
 }
 
@@ -89,27 +104,42 @@ export interface HostOs {
   kernelArguments(): Promise<string[]>;
   /** `change` are the arguments of `rpm-ostree kargs`, such as `--append=a` and `--delete=b`. */
   changeKernelArguments(change: readonly string[]): Promise<void>;
-  /** `change` are the arguments of `rpm-ostree update`, such as `--install a` and `--uninstall b`, or of `override`. */
+  /** `change` are arguments of rpm-ostree that begin with `update` or `override`, such as `update --install a`. */
   changePackages(change: readonly string[]): Promise<void>;
   /** Throws away what is staged and not booted. */
   discardStaged(): Promise<void>;
   removeRollback(): Promise<void>;
+  /** Makes the packages of an extensions image installable; what it gives takes them away again (spec 60, 8.8). */
+  offerExtensions?(image: string): Promise<() => Promise<void>>;
 }
 
 export interface BootedOs {
+  /** Reference of the image, without transport; empty when the system was not deployed from one. */
   readonly image: string;
   readonly commit: string;
   readonly version: string;
   /** Packages that were layered onto the image. */
   readonly layeredPackages: readonly string[];
+  /** Packages of the image that were taken out of it, as for another kernel. */
+  readonly removedPackages?: readonly string[];
+  /** Packages from files and packages of the image that were replaced by files. */
+  readonly localPackages?: readonly string[];
 }
 
 export interface HostAccounts {
   uid(user: string): Promise<number | undefined>;
   gid(group: string): Promise<number | undefined>;
   addUser(user: string, groups: readonly string[]): Promise<void>;
+  /** The password hash a user has; undefined where nobody can say. Never logged. */
+  passwordHash?(user: string): Promise<string | undefined>;
   /** Sets a password hash (crypt format); the empty text removes it. Never logged. */
   setPasswordHash(user: string, hash: string): Promise<void>;
+}
+
+/** Which files came with the operating system (spec 60, 8.2.1). */
+export interface HostPackages {
+  /** Whether a package claims the file. */
+  owns(path: string): Promise<boolean>;
 }
 
 export interface LoginSession {

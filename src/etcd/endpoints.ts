@@ -1,4 +1,4 @@
-import type { ConfigMap, Node } from 'kubernetes-types/core/v1.d.ts';
+import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
 import { errorText } from '../controller/aggregate-error.ts';
 import type { Reconcile } from '../controller/reconcile.ts';
 import { applyConfigMap } from '../kube/apply.ts';
@@ -11,6 +11,7 @@ import type { StaticPodOperator } from '../staticpod/operator.ts';
 import { isSameData } from './aggregate.ts';
 import type { QuorumCheck } from './cert-signer/options.ts';
 import { controlPlaneNodes } from './cert-signer/state.ts';
+import { foundingEndpoints, isFoundingOnPlan } from './founding.ts';
 import {
   BOOTSTRAP_CONFIG_MAP,
   BOOTSTRAP_IP,
@@ -21,10 +22,9 @@ import {
   SYSTEM_NAMESPACE,
 } from './names.ts';
 import { MEMBERSHIP_MAX_AGE_MS } from './membership.ts';
-import { preferredAddress } from './node-address.ts';
 import { bootstrapStatusOf, isBootstrapComplete } from './quorum/bootstrap.ts';
 import { type EtcdMembers, hostOf, type Member } from './quorum/member.ts';
-import { hasEverRun, isRevisionStable, type RolloutStatus } from './quorum/rollout.ts';
+import { hasEverRun, isRevisionStable } from './quorum/rollout.ts';
 import { CLUSTER, ETCDS } from './resources.ts';
 
 export interface EndpointsOptions {
@@ -35,7 +35,7 @@ export interface EndpointsOptions {
 }
 
 const CONDITION = 'EtcdEndpointsDegraded';
-const LOOK_AGAIN_MS = seconds(5);
+const LOOK_AGAIN_MS = seconds(2);
 
 /** Writes down where the voting members are, for the API servers and for ourselves (spec 40, Q-11). */
 export function endpointsReconcile(options: EndpointsOptions): Reconcile {
@@ -78,6 +78,7 @@ async function syncEndpoints(
     throw new Error(`failed to get member list: ${errorText(error)}`, { cause: error });
   });
   const all = list.map(({ member }) => member);
+  if (isFoundingOnPlan(existing, all, status)) return;
   const names = all.map(({ name }) => name);
   const isComplete = isBootstrapComplete(bootstrapStatusOf(bootstrap), names, status);
   const required = requiredEndpoints(all, existing, isComplete);
@@ -91,26 +92,6 @@ async function syncEndpoints(
     );
   }
   await applyConfigMap({ kube, ...context }, required);
-}
-
-/**
- * Where there is no installer with a member of its own, the first listed node begins the cluster and the others join it one by one.
- * Who that is does not change any more once a revision says so. Undefined: nothing is to be written.
- */
-export function foundingEndpoints(
-  nodes: readonly Node[],
-  { latestAvailableRevision = 0, nodeStatuses = [] }: RolloutStatus,
-  existing: ConfigMap | undefined,
-): ConfigMap | undefined {
-  const [first] = nodeStatuses;
-  const founder = nodes.find(({ metadata }) => metadata?.name === first?.nodeName);
-  if (first === undefined || founder === undefined || (existing !== undefined && latestAvailableRevision > 0))
-    return undefined;
-  const annotations = { [FOUNDING]: first.nodeName };
-  return {
-    metadata: { namespace: ETCD_NAMESPACE, name: ENDPOINTS, annotations },
-    data: { [first.nodeName]: preferredAddress(founder, undefined) },
-  };
 }
 
 /** The ConfigMap as it should be. The address of the installer's member stays as long as it may be needed. */

@@ -75,9 +75,13 @@ export interface MembershipOptions {
 
 /** Who is let in is decided on a list of now. */
 export const MEMBERSHIP_MAX_AGE_MS: number = seconds(1);
-const LOOK_AGAIN_MS = seconds(5);
-/** What etcd says as long as a learner has not caught up. */
-const NOT_CAUGHT_UP = /can only promote a learner member which is in sync with leader/;
+const LOOK_AGAIN_MS = seconds(1);
+/**
+ * What etcd says as long as a learner has not caught up or a change of the membership is younger than five seconds, and when
+ * the list we decided on is no longer true.
+ */
+const NOT_NOW =
+  /can only promote a learner member|unhealthy cluster|too many learner members|Peer URLs already exists|member ID already exist/;
 
 /** Lets new nodes in, first as learners, then with a vote; nothing moves while a member is unhealthy (spec 40, P-9). */
 export function clusterMemberReconcile({ kube, members, membership, operator }: MembershipOptions): Reconcile {
@@ -100,12 +104,13 @@ export function clusterMemberReconcile({ kube, members, membership, operator }: 
     const peerURL = nextLearner(candidates, list);
     if (peerURL !== undefined) {
       await membership.addLearner(peerURL, signal).catch((error: unknown) => {
+        if (NOT_NOW.test(errorText(error))) return;
         failures.push(new Error(`failed to add learner member: ${errorText(error)}`, { cause: error }));
       });
     }
     for (const member of promotable(candidates, list)) {
       await membership.promote(member.id, signal).catch((error: unknown) => {
-        if (NOT_CAUGHT_UP.test(errorText(error))) return;
+        if (NOT_NOW.test(errorText(error))) return;
         failures.push(
           new Error(`failed to promote learner member (${memberName(member)}): ${errorText(error)}`, { cause: error }),
         );

@@ -25,7 +25,7 @@ export const ROLLOUT_REVISION = 'openshift.io/ceo-bundle-rollout-revision';
 export const GRACE_START = 'openshift.io/ceo-delete-grace-start';
 /** The address of the installer's temporary member, on `etcd-endpoints`. */
 export const BOOTSTRAP_IP = 'alpha.installer.openshift.io/etcd-bootstrap';
-/** On `etcd-endpoints`: nobody is a member yet, and this node begins a new cluster. */
+/** On `etcd-endpoints`, nodes in the order in which they join: the first begins a new cluster (`founding.ts`). */
 export const FOUNDING = 'rotunda.dev/etcd-founding';
 /** On the namespace: fewer members will do while installing. */
 export const DELAYED_BOOTSTRAP = ['openshift.io/delayed-ha-bootstrap', 'openshift.io/delayed-bootstrap'] as const;

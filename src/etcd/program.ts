@@ -6,6 +6,7 @@ import type { EventRecorder } from '../kube/events.ts';
 import type { Kube } from '../kube/port.ts';
 import { type KeyAlgorithm, type Keys, systemKeys } from '../pki/keys.ts';
 import type { Verbosity } from '../staticpod/log-level.ts';
+import { staticPodMetrics } from '../staticpod/metrics.ts';
 import { etcdCaches, informersOfEtcd } from './caches.ts';
 import { readEndpoints } from './client/endpoints.ts';
 import type { GatewayLimits } from './client/gateway.ts';
@@ -17,6 +18,8 @@ import { parseMetricsProxyOptions, startMetricsProxy } from './operand/metrics-p
 import { parseReadyzOptions, startReadyz } from './operand/readyz.ts';
 import type { ReloadingServer } from './operand/reloading-server.ts';
 import { type Profile, profileLater } from './profile.ts';
+import type { EtcdMembers, EtcdMembership } from './quorum/member.ts';
+import { CLUSTER } from './resources.ts';
 
 export interface EtcdProgramOptions {
   readonly kube: Kube;
@@ -38,6 +41,9 @@ export interface EtcdProgramOptions {
   readonly material?: MaterialSource | undefined;
   readonly limits?: GatewayLimits | undefined;
   readonly memberCacheMs?: number | undefined;
+  /** Who is a member, where no etcd can be asked; a client for the real one when absent. */
+  readonly members?: EtcdMembers | undefined;
+  readonly membership?: EtcdMembership | undefined;
 }
 
 export interface EtcdProgram {
@@ -68,6 +74,7 @@ export function etcdProgram(options: EtcdProgramOptions): EtcdProgram {
     onError,
   });
   const caches = etcdCaches(kube, { clock });
+  if (registry !== undefined) staticPodMetrics(registry, 'etcd', () => caches.staticPod.operator.get(CLUSTER)?.status);
   const operator = etcdOperator({
     kube,
     caches,
@@ -78,8 +85,8 @@ export function etcdProgram(options: EtcdProgramOptions): EtcdProgram {
     log,
     profile,
     operand,
-    members: cachedMembers(gateway, clock, options.memberCacheMs),
-    membership: gateway,
+    members: options.members ?? cachedMembers(gateway, clock, options.memberCacheMs),
+    membership: options.membership ?? gateway,
     expiration: registry === undefined ? noExpirationMetrics : expirationMetrics(registry),
     metrics: options.controllerMetrics ?? (registry && controllerMetrics(registry)),
     versions: options.versions,

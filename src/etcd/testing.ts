@@ -3,7 +3,7 @@ import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { BUNDLE_KEY } from '../certrotation/bundle.ts';
 import { loadSecret, TLS_SECRET, withCertificate } from '../certrotation/secret.ts';
 import type { Condition } from '../controller/condition.ts';
-import { silentLog } from '../controller/log.ts';
+import { type Log, silentLog } from '../controller/log.ts';
 import type { Reconcile, ReconcileContext, Result } from '../controller/reconcile.ts';
 import { VirtualClock } from '../kube/clock.ts';
 import { days } from '../kube/duration.ts';
@@ -48,6 +48,7 @@ export interface TestEtcdOptions {
   readonly nodes?: Readonly<Record<string, readonly string[]>> | undefined;
   readonly metrics?: ExpirationMetrics | undefined;
   readonly quorum?: QuorumCheck | undefined;
+  readonly log?: Log | undefined;
 }
 
 export const THREE_NODES = { 'master-0': ['10.0.0.1'], 'master-1': ['10.0.0.2'], 'master-2': ['10.0.0.3'] } as const;
@@ -70,6 +71,7 @@ export class TestEtcd {
     profile = profileLater(),
     metrics,
     quorum,
+    log = silentLog,
   }: TestEtcdOptions) {
     const events = recordingEvents();
     const { signal } = new AbortController();
@@ -77,7 +79,7 @@ export class TestEtcd {
     this.clock = clock;
     this.profile = profile;
     this.events = events.events;
-    this.context = { signal, clock, events, log: silentLog, enqueue: () => {} };
+    this.context = { signal, clock, events, log, enqueue: () => {} };
     this.operator = new StaticPodOperator({ kube, resource: ETCDS, clock });
     this.#metrics = metrics ?? noExpirationMetrics;
     const reader = new QuorumReader({ kube, members: this.members });
@@ -98,6 +100,7 @@ export class TestEtcd {
       operator,
       metrics: this.#metrics,
       quorum: this.#quorum,
+      log: context.log,
     });
   }
 

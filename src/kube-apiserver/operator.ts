@@ -24,6 +24,7 @@ import type { KeyAlgorithm, Keys } from '../pki/keys.ts';
 import { cachedResources, informersOf, staticPodCaches } from '../staticpod/caches.ts';
 import { staticPodControllers } from '../staticpod/controllers.ts';
 import type { Verbosity } from '../staticpod/log-level.ts';
+import { staticPodMetrics } from '../staticpod/metrics.ts';
 import { cachedObjects } from '../staticpod/objects.ts';
 import { StaticPodOperator } from '../staticpod/operator.ts';
 import { RESOURCE_SYNC_RESYNC_MS, resourceSyncReconcile, SyncRules } from '../staticpod/resource-sync.ts';
@@ -312,6 +313,7 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
       infrastructure: () => config.infrastructures.get(CLUSTER),
       proxy: () => config.proxies.get(CLUSTER),
     });
+    staticPodMetrics(registry, 'kube-apiserver', () => pods.operator.get(CLUSTER)?.status);
     const terminations = terminationMetrics(registry);
     pods.pods.subscribe({ add: pod => terminations.pod(pod), update: (_, pod) => terminations.pod(pod) });
     podEvents.subscribe({ add: event => terminations.event(event), update: (_, event) => terminations.event(event) });

@@ -14,7 +14,7 @@ import {
 import { isConflict } from '../kube/error.ts';
 import type { Kube } from '../kube/port.ts';
 import { type KubeObject, type Resource, resource, SERVICES } from '../kube/resource.ts';
-import { CLUSTER_ROLE_BINDINGS } from '../staticpod/backing-resource.ts';
+import { applyBinding } from '../staticpod/backing-resource.ts';
 import { condition } from '../staticpod/condition.ts';
 import { type Objects, writeIfNeeded } from '../staticpod/objects.ts';
 import type { StaticPodOperator } from '../staticpod/operator.ts';
@@ -141,7 +141,7 @@ export const STATIC_RESOURCES: readonly (readonly [name: string, apply: Apply])[
   object('service/apiserver', SERVICES, service),
   [`serviceaccount/${RECOVERY_ACCOUNT.name}`, context => applyServiceAccount(context, recoveryAccount)],
   [`secret/${RECOVERY_TOKEN.name}`, context => applySecret(context, recoveryToken)],
-  object(`clusterrolebinding/${recoveryRights.metadata?.name}`, CLUSTER_ROLE_BINDINGS, recoveryRights),
+  [`clusterrolebinding/${recoveryRights.metadata?.name}`, context => applyBinding(context, recoveryRights)],
   ...IN_POD_KUBECONFIGS.map((configMap): [string, Apply] => [
     `configmap/${configMap.metadata?.name}`,
     context => applyConfigMap(context, configMap),

@@ -106,7 +106,6 @@ function embedded(from: ObjectRef, to: string, by: string): Flow {
 
 const clientCA: Holding = { object: configMap(OPERAND, 'client-ca') };
 const serverCA: Holding = { object: configMap(OPERAND, 'kube-apiserver-server-ca') };
-const nodeKubeconfigs: Holding = { object: secret(OPERAND, 'node-kubeconfigs') };
 
 const LOCALHOST = 'https://localhost:6443';
 const SERVICE = 'https://kubernetes.default.svc:443';
@@ -181,10 +180,16 @@ const EDGES: readonly Edge[] = [
       'localhost-recovery',
     ),
   ),
-  nodeAdministrator('localhost', LOCALHOST, 'localhost-serving-cert-certkey'),
-  nodeAdministrator('localhost-recovery', LOCALHOST, 'localhost-recovery-serving-certkey', 'localhost-recovery'),
-  nodeAdministrator('external load balancer', EXTERNAL, 'external-loadbalancer-serving-certkey'),
-  nodeAdministrator('internal load balancer', INTERNAL, 'internal-loadbalancer-serving-certkey'),
+  nodeAdministrator('localhost', 'localhost', LOCALHOST, 'localhost-serving-cert-certkey'),
+  nodeAdministrator(
+    'localhost-recovery',
+    'localhost-recovery',
+    LOCALHOST,
+    'localhost-recovery-serving-certkey',
+    'localhost-recovery',
+  ),
+  nodeAdministrator('external load balancer', 'lb-ext', EXTERNAL, 'external-loadbalancer-serving-certkey'),
+  nodeAdministrator('internal load balancer', 'lb-int', INTERNAL, 'internal-loadbalancer-serving-certkey'),
   toKubeApiserver('kube-controller-manager', INTERNAL, 'internal-loadbalancer-serving-certkey', {
     process: 'kube-controller-manager',
     nodes: 'control-plane',
@@ -230,13 +235,9 @@ function toKubeApiserver(client: string, url: string, certificate: string, side:
   };
 }
 
-function nodeAdministrator(via: string, url: string, certificate: string, serverName?: string): Edge {
-  const side: Side = {
-    process: NODE_ADMIN,
-    nodes: 'control-plane',
-    presents: nodeKubeconfigs,
-    verifiesWith: nodeKubeconfigs,
-  };
+function nodeAdministrator(via: string, name: string, url: string, certificate: string, serverName?: string): Edge {
+  const kubeconfig: Holding = { object: secret(OPERAND, 'node-kubeconfigs'), file: `${name}.kubeconfig` };
+  const side: Side = { process: NODE_ADMIN, nodes: 'control-plane', presents: kubeconfig, verifiesWith: kubeconfig };
   return toKubeApiserver(`node administrators, ${via}`, url, certificate, side, serverName);
 }
 

@@ -2,16 +2,21 @@ import { minutes, seconds } from './duration.ts';
 
 /** How repeated events are told together and noisy sources are held back (spec 30, 4.3). */
 export interface CorrelationOptions {
-  /** So many events about one object may come at once ... */
+  /** So many events of one source may come at once ... */
   readonly burst: number;
   /** ... and then one more every so often. */
   readonly refillMs: number;
+  /**
+   * Each reason has its own limit: three revisions in a row are sixty copies, and what was copied must not silence what for
+   * (`RevisionTriggered` comes last).
+   */
+  readonly isPerReason?: boolean | undefined;
   /** From this many different messages with one reason on, they are folded into one event. Absent: never. */
   readonly foldFrom?: number | undefined;
 }
 
 /** For a process that is alone in its cluster and whose messages all count. */
-export const SINGLETON_CORRELATION: CorrelationOptions = { burst: 60, refillMs: seconds(1) };
+export const SINGLETON_CORRELATION: CorrelationOptions = { burst: 60, refillMs: seconds(1), isPerReason: true };
 /** What client-go does unless told otherwise. */
 export const DEFAULT_CORRELATION: CorrelationOptions = { burst: 25, refillMs: minutes(5), foldFrom: 10 };
 
@@ -55,7 +60,8 @@ export class EventCorrelator {
     const known = this.#series.get(id);
     const series = { count: (known?.count ?? 0) + 1, first: known?.first ?? now };
     this.#series.set(id, series);
-    return this.#mayTell(event.source, now.getTime()) ? { id, message, ...series } : undefined;
+    const limited = this.#options.isPerReason ? JSON.stringify([event.source, event.reason]) : event.source;
+    return this.#mayTell(limited, now.getTime()) ? { id, message, ...series } : undefined;
   }
 
   #identify({ source, type, reason, message }: EventFacts, nowMs: number): { id: string; message: string } {

@@ -208,6 +208,19 @@ describe('EventCorrelator', () => {
     assert.equal(told(new Date(now.getTime() - minutes(10))), 0, 'a clock that is set back gives nothing');
   });
 
+  it('a flood of one reason does not silence the others where every message counts; client-go knows no difference', () => {
+    const now = new Date('2024-01-01T00:00:00Z');
+    for (const [options, isTold] of [
+      [SINGLETON_CORRELATION, true],
+      [DEFAULT_CORRELATION, false],
+    ] as const) {
+      const correlator = new EventCorrelator(options);
+      for (let i = 0; i < 100; i++) correlator.correlate(event(`copy ${i}`), now);
+      const last = correlator.correlate({ ...event('what for'), reason: 'RevisionTriggered' }, now);
+      assert.equal(last !== undefined, isTold);
+    }
+  });
+
   it('does not fold what is far apart in time', () => {
     const correlator = new EventCorrelator({ ...DEFAULT_CORRELATION, burst: 1000 });
     let now = new Date('2024-01-01T00:00:00Z');

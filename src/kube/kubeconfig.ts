@@ -18,6 +18,8 @@ export interface LoadOptions {
   readonly clock?: Clock | undefined;
   readonly onError?: ((error: Error) => void) | undefined;
   readonly runPlugin?: RunPlugin | undefined;
+  /** Where a file that the kubeconfig names is; where it says unless told otherwise. */
+  readonly placeOf?: ((path: string) => string) | undefined;
 }
 
 /** Finds out how to reach the API the way `kubectl` does. */
@@ -30,7 +32,8 @@ export async function loadAccess(options: LoadOptions = {}): Promise<Access> {
     throw new Error('no kubeconfig found: neither in KUBECONFIG nor at ~/.kube/config, and this is not a pod');
   }
   const plugins = new PluginCache(clock, options.runPlugin ?? runPlugin, env);
-  const read = async () => chooseContext(await readKubeconfig(paths), options.context);
+  const { placeOf = path => path } = options;
+  const read = async () => chooseContext(await readKubeconfig(paths, placeOf), options.context);
   const { namespace } = await read();
   return new RereadAccess(async refresh => connect(await read(), plugins, refresh), { namespace, clock, onError });
 }
@@ -58,6 +61,7 @@ async function exists(path: string): Promise<boolean> {
 }
 
 type Fields = Record<string, unknown>;
+type PlaceOf = (path: string) => string;
 
 /** Several files seen as one. Each entry remembers the directory of its file, which its relative paths start from. */
 interface Kubeconfig {
@@ -72,11 +76,18 @@ class Entry {
   readonly where: string;
   readonly directory: string;
   readonly fields: Fields;
+  readonly #placeOf: PlaceOf;
 
-  constructor(where: string, directory: string, fields: Fields) {
+  constructor(where: string, directory: string, fields: Fields, placeOf: PlaceOf) {
     this.where = where;
     this.directory = directory;
     this.fields = fields;
+    this.#placeOf = placeOf;
+  }
+
+  /** Content of a file that is named relative to this one. */
+  read(path: string): Promise<string> {
+    return readSmallFile(this.#placeOf(resolve(this.directory, path)));
   }
 
   /** A text, undefined when absent or empty. */
@@ -98,12 +109,12 @@ class Entry {
     const inline = this.text(`${field}-data`);
     if (inline !== undefined) return decodeBase64(inline, `${this.where}: ${field}-data`);
     const path = this.text(field);
-    return path === undefined ? undefined : readSmallFile(resolve(this.directory, path));
+    return path === undefined ? undefined : this.read(path);
   }
 }
 
 /** Reads and merges: the first file that has an entry, or a current context, wins. */
-async function readKubeconfig(paths: readonly string[]): Promise<Kubeconfig> {
+async function readKubeconfig(paths: readonly string[], placeOf: PlaceOf): Promise<Kubeconfig> {
   const [contexts, clusters, users] = [new Map(), new Map(), new Map()] as Map<string, Entry>[] as [
     Map<string, Entry>,
     Map<string, Entry>,
@@ -118,7 +129,7 @@ async function readKubeconfig(paths: readonly string[]): Promise<Kubeconfig> {
       [users, 'users', 'user'],
     ] as const) {
       for (const [name, fields] of entriesOf(file, list, one, path)) {
-        if (!into.has(name)) into.set(name, new Entry(`${path}: ${one} "${name}"`, dirname(path), fields));
+        if (!into.has(name)) into.set(name, new Entry(`${path}: ${one} "${name}"`, dirname(path), fields, placeOf));
       }
     }
     const current = file['current-context'];
@@ -222,7 +233,7 @@ async function authorizationOf(user: Entry): Promise<Record<string, string>> {
   const [username, password] = [user.text('username'), user.text('password')];
   if (tokenFile !== undefined) {
     try {
-      const content = (await readSmallFile(resolve(user.directory, tokenFile))).trim();
+      const content = (await user.read(tokenFile)).trim();
       if (content !== '') return { authorization: `Bearer ${content}` };
       if (token === undefined) throw new Error(`${user.where}: the token file ${tokenFile} is empty`);
     } catch (error) {

@@ -1,10 +1,11 @@
 import { connect as connectPlain, isIP, isIPv4, type Socket } from 'node:net';
 import { checkServerIdentity, connect as connectTls } from 'node:tls';
-import { type Dispatcher, Pool, type buildConnector } from 'undici';
+import type { Dispatcher, buildConnector } from 'undici';
 import { type Access, type Connection, isSameTransport } from './access.ts';
 import { type Clock, sleep } from './clock.ts';
 import { seconds } from './duration.ts';
 import { ConnectionError } from './error.ts';
+import { Pool } from './pool.ts';
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

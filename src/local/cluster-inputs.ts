@@ -31,6 +31,8 @@ export interface ClusterInputs {
   readonly keys: Keys;
   /** Addresses of the control-plane nodes by name: there etcd would be. */
   readonly controlPlane: ReadonlyMap<string, string>;
+  /** Whether an etcd operator provides what kube-apiserver needs of etcd. */
+  readonly hasEtcd: boolean;
 }
 
 /**
@@ -43,11 +45,7 @@ export async function provideClusterInputs(inputs: ClusterInputs): Promise<void>
     await createOnce(kube, NAMESPACES, { metadata: { name } });
   }
   await provideConfiguration(kube, controlPlane.size);
-  await createOnce(kube, CONFIG_MAPS, {
-    metadata: { namespace: ETCD_NAMESPACE, name: 'etcd-endpoints' },
-    data: Object.fromEntries(controlPlane),
-  });
-  await provideEtcdTrust(inputs);
+  if (!inputs.hasEtcd) await provideEtcdTrust(inputs);
   await provideBundle(inputs, { namespace: MANAGED_NAMESPACE, name: 'csr-controller-ca' }, 'kube-csr-signer');
   await provideTokenKey(inputs);
 }
@@ -74,7 +72,11 @@ async function setStatus(kube: Kube, resource: Resource, status: object): Promis
 
 /** The bundle comes last: where it is, its client certificate is too. */
 async function provideEtcdTrust(inputs: ClusterInputs): Promise<void> {
-  const { kube } = inputs;
+  const { kube, controlPlane } = inputs;
+  await createOnce(kube, CONFIG_MAPS, {
+    metadata: { namespace: ETCD_NAMESPACE, name: 'etcd-endpoints' },
+    data: Object.fromEntries(controlPlane),
+  });
   const bundle = { namespace: CONFIG_NAMESPACE, name: 'etcd-serving-ca' };
   const client = { namespace: CONFIG_NAMESPACE, name: 'etcd-client' };
   if ((await getIfPresent(kube, CONFIG_MAPS, bundle)) !== undefined) return;

@@ -1,24 +1,23 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { type Api, startApi } from '../api/api.ts';
+import { type Api, type ApiOptions, startApi } from '../api/api.ts';
 import { type Log, silentLog } from '../controller/log.ts';
 import { systemClock } from '../kube/clock.ts';
 import { formatGoDuration, seconds } from '../kube/duration.ts';
 import { SINGLETON_CORRELATION } from '../kube/event-correlation.ts';
 import { EventWriter } from '../kube/event-writer.ts';
 import type { Kube } from '../kube/port.ts';
-import { VERSION } from '../kube/version.ts';
-import { OPERATOR_NAMESPACE } from '../kube-apiserver/namespaces.ts';
-import { runKubeApiserverOperator } from '../kube-apiserver/operator.ts';
-import type { OperandProgram } from '../kube-apiserver/target-config/controller.ts';
 import { type KeyAlgorithm, systemKeys } from '../pki/keys.ts';
 import { nodeAddress } from './addresses.ts';
 import { provideClusterInputs } from './cluster-inputs.ts';
-import { rolledOut } from './cluster-ready.ts';
 import { applyDefinitions } from './definitions.ts';
+import { endProcesses } from './leftover-pods.ts';
 import { LocalNode } from './node.ts';
+import type { ClusterPart, RunningPart } from './part.ts';
+import { PartBoard, type PartReport, type ProgressListener } from './part-board.ts';
+import { PARTS } from './parts.ts';
 import { localPodLogs } from './pod-logs.ts';
-import type { ProgramOptions } from './programs.ts';
+import { type ProgramOptions, Programs } from './programs.ts';
 import { engineTokens } from './tokens.ts';
 
 export interface LocalClusterOptions {
@@ -36,6 +35,12 @@ export interface LocalClusterOptions {
   readonly settleMs?: number | undefined;
   /** How long servers must have been ready before the next node is touched. */
   readonly minReadyMs?: number | undefined;
+  /** What runs in the cluster; everything unless told otherwise. */
+  readonly parts?: readonly ClusterPart[] | undefined;
+  /** Where compiled programs are kept between starts; below `dir` unless told otherwise. */
+  readonly compileCache?: string | undefined;
+  /** Called when the state of some part may have changed, from the first part on. */
+  readonly onProgress?: ProgressListener | undefined;
   readonly log?: Log | undefined;
 }
 
@@ -45,38 +50,42 @@ export interface LocalCluster {
   readonly kubeconfigPath: string;
   readonly nodes: readonly LocalNode[];
   readonly controlPlane: readonly LocalNode[];
-  /** Resolves when every control-plane node serves the latest revision; rejects when the cluster is closed before. */
+  /** Programs on its nodes that only stand in for the real ones. */
+  readonly standIns: readonly string[];
+  /** How every part is now, the nodes first. */
+  parts(): PartReport[];
+  /** Resolves when every part is ready; rejects when the cluster is closed before. */
   ready(): Promise<void>;
-  /** Resolves when the operators have ended; rejects when one of them gave up. */
+  /** Resolves when the parts have ended; rejects when one of them gave up. */
   readonly ended: Promise<void>;
-  /** Ends operators, pods, nodes and the API, in this order. */
+  /** Ends parts, pods, nodes and the API, in this order. */
   close(): Promise<void>;
 }
 
-const DEFAULTS = { controlPlane: 3, workers: 2, apiPort: 0, settleMs: seconds(1), minReadyMs: seconds(5) } as const;
+const DEFAULTS = { controlPlane: 3, workers: 2, apiPort: 0, settleMs: 0, minReadyMs: 0 } as const;
 const MOST_CONTROL_PLANE = 9;
 const MOST_WORKERS = 100;
 /** Addresses of workers begin here, so that they stay when the control plane grows. */
 const FIRST_WORKER_INDEX = 50;
+const ORPHAN_GRACE_MS = seconds(10);
 
-/** Programs resolves these names to this program and to kube-apiserver or its stand-in. */
-const PROGRAM: OperandProgram = {
-  flavor: 'kubernetes',
-  image: 'kube-apiserver',
-  operatorImage: 'rotunda',
-  operatorCommand: ['rotunda'],
-  version: VERSION,
-};
-
-/** Starts a whole cluster on this machine: the API, its nodes, and the operators in this process. */
+/** Starts a whole cluster on this machine: the API, its nodes, and everything else in this process. */
 export async function startLocalCluster(options: LocalClusterOptions): Promise<LocalCluster> {
-  const { controlPlane, workers, apiPort, settleMs, minReadyMs, log = silentLog } = withDefaults(options);
+  const {
+    controlPlane,
+    workers,
+    apiPort,
+    settleMs,
+    minReadyMs,
+    log = silentLog,
+    parts = PARTS,
+  } = withDefaults(options);
   const dir = resolve(options.dir);
+  const portBefore = lastPort(dir);
   const stop = new AbortController();
   const nodes: LocalNode[] = [];
-  const api = await startApi({
+  const api = await startApiAt(apiPort, {
     dir,
-    port: apiPort || lastPort(dir),
     podLogs: localPodLogs(() => nodes),
     onError: (what, err) => log.warn({ what, err }, 'the API failed at something'),
   });
@@ -85,10 +94,10 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
     correlation: SINGLETON_CORRELATION,
     onError: err => log.warn({ err }, 'an event could not be written'),
   });
-  let ended = Promise.resolve();
+  const board = new PartBoard(options.onProgress);
   const close = async () => {
     stop.abort(new Error('the cluster is closed'));
-    await ended.catch(() => {});
+    await board.allOver();
     await writer.stop();
     await Promise.all(nodes.map(node => node.stop()));
     await api.close();
@@ -100,6 +109,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       KUBERNETES_SERVICE_HOST: hostname,
       KUBERNETES_SERVICE_PORT: port,
       ROTUNDA_SETTLE_PAUSE: formatGoDuration(settleMs),
+      NODE_COMPILE_CACHE: options.compileCache ?? join(dir, 'cache'),
     };
     for (const { name, role, index } of names) {
       nodes.push(
@@ -120,29 +130,109 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
     const masters = nodes.slice(0, controlPlane);
     await applyDefinitions(kube);
     await api.engine.idle();
-    const addresses = new Map(masters.map(({ name, address }) => [name, address]));
-    await provideClusterInputs({ kube, clock: systemClock, keys: systemKeys, controlPlane: addresses });
-    for (const node of nodes) await node.start();
-    const involved = { apiVersion: 'v1', kind: 'Namespace', name: OPERATOR_NAMESPACE, namespace: OPERATOR_NAMESPACE };
-    const operator = {
+    await provideClusterInputs({
       kube,
       clock: systemClock,
       keys: systemKeys,
-      events: writer.recorder('kube-apiserver-operator', involved),
-      log: log.child({ operator: 'kube-apiserver' }),
-      program: PROGRAM,
+      controlPlane: new Map(masters.map(({ name, address }) => [name, address])),
+      hasEtcd: parts.some(({ name }) => name === 'etcd'),
+    });
+    if (portBefore !== 0 && portBefore !== Number(port)) await endOrphans(nodes);
+    await Promise.all(nodes.map(node => node.start()));
+    await Promise.all(nodes.map(node => node.registered));
+    board.add(
+      'nodes',
+      nodesState(nodes, stop.signal, () => board.changed()),
+    );
+    const programs = new Programs(options.programs);
+    const context = {
+      kube,
+      kubeconfigPath,
+      nodes,
+      controlPlane: masters,
+      programs,
       dayMs: options.dayMs,
       keyAlgorithm: options.keyAlgorithm,
       minReadyMs,
+      log,
+      events: (component: string, name: string) =>
+        writer.recorder(component, { apiVersion: 'v1', kind: 'Namespace', name, namespace: name }),
+      signal: stop.signal,
+      changed: () => board.changed(),
     };
-    ended = runKubeApiserverOperator(operator, stop.signal);
-    ended.catch(err => log.error({ err }, 'the kube-apiserver operator gave up'));
-    const ready = () => rolledOut(kube, masters, stop.signal);
-    return { api, kube, kubeconfigPath, nodes, controlPlane: masters, ready, ended, close };
+    for (const part of parts) {
+      const running = await part.start(context);
+      running.ended.catch(err => log.error({ err }, `${part.name} gave up`));
+      board.add(part.name, running);
+    }
+    const ready = () => board.allReady(stop.signal);
+    const reports = () => board.reports();
+    return {
+      api,
+      kube,
+      kubeconfigPath,
+      nodes,
+      controlPlane: masters,
+      standIns: ['etcd', 'kube-apiserver'].filter(name => programs.find(name)?.isStandIn === true),
+      parts: reports,
+      ready,
+      ended: board.ended,
+      close,
+    };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+function nodesState(nodes: readonly LocalNode[], signal: AbortSignal, changed: () => void): RunningPart {
+  let registered = 0;
+  for (const node of nodes) {
+    node.registered.then(
+      () => {
+        registered++;
+        changed();
+      },
+      () => {},
+    );
+  }
+  const state = () => ({
+    ready: registered === nodes.length,
+    text: `${registered} of ${nodes.length} known to the API`,
+  });
+  // Nodes are ended by the cluster, after everything that needs them.
+  const ended = new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }));
+  return { ended, state };
+}
+
+/** What a killed cluster has left would go on asking for the API where it was. */
+async function endOrphans(nodes: readonly LocalNode[]): Promise<void> {
+  await Promise.all(nodes.map(({ root }) => endProcesses(root, ORPHAN_GRACE_MS, systemClock)));
+}
+
+/**
+ * Programs that outlived a killed cluster know the API by its port, so it is kept where it can be; somebody else may have taken
+ * it meanwhile.
+ */
+async function startApiAt(wanted: number, options: Omit<ApiOptions, 'port'> & { readonly dir: string }): Promise<Api> {
+  const last = lastPort(options.dir);
+  if (wanted !== 0 || last === 0) return startApi({ ...options, port: wanted });
+  try {
+    return await startApi({ ...options, port: last });
+  } catch (error) {
+    if (!isPortTaken(error)) throw error;
+    return startApi({ ...options, port: 0 });
+  }
+}
+
+function isPortTaken(error: unknown): boolean {
+  return error instanceof Error && (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+}
+
+function lastPort(dir: string): number {
+  const path = join(dir, 'kubeconfig');
+  if (!existsSync(path)) return 0;
+  return Number(/server: "?https:\/\/[^\s"]+:(\d+)/.exec(readFileSync(path, 'utf8'))?.[1] ?? 0);
 }
 
 function withDefaults(options: LocalClusterOptions) {
@@ -158,13 +248,6 @@ function withDefaults(options: LocalClusterOptions) {
 function expectCount(what: string, found: number, least: number, most: number): void {
   if (Number.isInteger(found) && found >= least && found <= most) return;
   throw new RangeError(`expected ${what} from ${least} to ${most}, found ${found}`);
-}
-
-/** Programs that outlived a killed cluster know the API by its port. */
-function lastPort(dir: string): number {
-  const path = join(dir, 'kubeconfig');
-  if (!existsSync(path)) return 0;
-  return Number(/server: "?https:\/\/[^\s"]+:(\d+)/.exec(readFileSync(path, 'utf8'))?.[1] ?? 0);
 }
 
 function numbered(role: string, count: number, first: number): { name: string; role: string; index: number }[] {

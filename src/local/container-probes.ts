@@ -13,8 +13,9 @@ export interface ProbeListener {
 
 export type ProbeKind = 'Startup' | 'Liveness' | 'Readiness';
 
-/** The first pause of somebody who looks forward to a first success; doubled up to the period of the probe. */
+/** The first pause of somebody who looks forward to a first success; doubled up to the longest, or the period of the probe. */
 const EAGER_MS = 50;
+const LONGEST_EAGER_MS = 500;
 
 /** Runs the probes of a container until `signal` aborts: liveness and readiness wait for startup. */
 export async function runProbes(
@@ -50,7 +51,8 @@ export async function runProbes(
 
 /**
  * Looks again and again. True when `report` said that it is enough, false when a probe failed that means the end of the run.
- * Until the first success it looks more often than it has to; those looks can only bring good news.
+ * Until the first success it looks more often than it has to, also before the initial delay is over; those looks can only bring
+ * good news.
  */
 async function watchProbe(
   kind: ProbeKind,
@@ -62,10 +64,9 @@ async function watchProbe(
   report: (isGood: boolean) => 'done' | 'go on',
 ): Promise<boolean> {
   const { initialDelayMs, periodMs, successThreshold, failureThreshold } = probeTiming(probe);
-  if (initialDelayMs > 0) await sleep(clock, initialDelayMs, signal);
   let [successes, failures, eagerMs] = [0, 0, EAGER_MS];
   let hasSucceeded = false;
-  let nextCountsAt = clock.now().getTime();
+  let nextCountsAt = clock.now().getTime() + initialDelayMs;
   for (;;) {
     const result = await probeOnce(probe, target, signal);
     signal.throwIfAborted();
@@ -88,7 +89,7 @@ async function watchProbe(
       }
     }
     const pauseMs = hasSucceeded ? periodMs : Math.min(eagerMs, Math.max(0, nextCountsAt - now));
-    eagerMs *= 2;
+    eagerMs = Math.min(2 * eagerMs, LONGEST_EAGER_MS);
     await sleep(clock, pauseMs, signal);
   }
 }

@@ -9,6 +9,7 @@ import { formatRfc3339 } from '../kube/time.ts';
 import { ContainerLog, tailOf } from './container-log.ts';
 import { runProbes } from './container-probes.ts';
 import { type ContainerRecord, NEW_CONTAINER, readRecord, writeRecord } from './container-record.ts';
+import { readExitNote } from './exit-note.ts';
 import type { ContainerSnapshot } from './pod-status.ts';
 import {
   findMarked,
@@ -16,6 +17,7 @@ import {
   killProcess,
   MARKER,
   type ProcessExit,
+  type ProcessIdentity,
   signalGroup,
   type StartedProcess,
   startProcess,
@@ -91,7 +93,7 @@ export class ContainerRunner {
   /** Whether it would be started now if it is not alive. */
   get willStart(): boolean {
     const { terminated, running } = this.#record;
-    const exitCode = running === undefined ? terminated?.exitCode : UNKNOWN_EXIT.exitCode;
+    const exitCode = running === undefined ? terminated?.exitCode : this.#exitOf(running).exitCode;
     return exitCode === undefined || isRestarted(this.#options.policy, exitCode);
   }
 
@@ -169,10 +171,14 @@ export class ContainerRunner {
     if (running === undefined || !isRunning(running)) return undefined;
     const exited = (async (): Promise<ProcessExit> => {
       while (isRunning(running)) await sleep(this.#options.clock, ADOPTED_POLL_MS);
-      // Only a parent is told how a process ended.
-      return UNKNOWN_EXIT;
+      return this.#exitOf(running);
     })();
     return { identity: running, exited };
+  }
+
+  /** How a process ended that is not our child: by the note it left, if it did. */
+  #exitOf(identity: ProcessIdentity): ProcessExit {
+    return readExitNote(this.#options.directory, identity) ?? UNKNOWN_EXIT;
   }
 
   #mayStartAfterAdoption(): boolean {
@@ -181,7 +187,7 @@ export class ContainerRunner {
     for (const { pid, mark: found } of findMarked(mark)) if (found === mark) killProcess(pid);
     const { running, terminated: ended } = this.#record;
     if (running === undefined && ended === undefined) return true;
-    const terminated = running === undefined ? ended : lost(running, clock.now());
+    const terminated = running === undefined ? ended : lost(running, this.#exitOf(running), clock.now());
     if (terminated === undefined) return true;
     const mayStart = isRestarted(policy, terminated.exitCode);
     const restartCount = this.#record.restartCount + (mayStart ? 1 : 0);
@@ -232,7 +238,7 @@ export class ContainerRunner {
     return {
       exitCode,
       ...(signal === undefined ? {} : { signal }),
-      reason: exit === UNKNOWN_EXIT ? 'ContainerStatusUnknown' : exitCode === 0 ? 'Completed' : 'Error',
+      reason: reasonOf(exit),
       ...(message === '' ? {} : { message }),
       startedAt,
       finishedAt: formatRfc3339(clock.now()),
@@ -338,10 +344,19 @@ export function terminationLogOf(directory: string): string {
 
 const UNKNOWN_EXIT: ProcessExit = { exitCode: 137 };
 
-function lost(running: NonNullable<ContainerRecord['running']>, now: Date): ContainerStateTerminated {
+function reasonOf(exit: ProcessExit): string {
+  if (exit === UNKNOWN_EXIT) return 'ContainerStatusUnknown';
+  return exit.exitCode === 0 ? 'Completed' : 'Error';
+}
+
+function lost(
+  running: NonNullable<ContainerRecord['running']>,
+  exit: ProcessExit,
+  now: Date,
+): ContainerStateTerminated {
   return {
-    exitCode: UNKNOWN_EXIT.exitCode,
-    reason: 'ContainerStatusUnknown',
+    exitCode: exit.exitCode,
+    reason: reasonOf(exit),
     message: 'the container ended while its node was not there to see it',
     startedAt: running.startedAt,
     finishedAt: formatRfc3339(now),

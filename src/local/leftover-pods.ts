@@ -40,6 +40,17 @@ export async function endLeftover(root: string, uid: string, graceMs: number, cl
   rmSync(podDirectory(root, uid), { recursive: true, force: true });
 }
 
+/** Ends every process of a node that nobody runs any more; what its pods have on the disk stays. */
+export async function endProcesses(root: string, graceMs: number, clock: Clock): Promise<number> {
+  const running = () => leftoverPods(root).flatMap(({ uid }) => processesOf(root, uid));
+  const deadline = clock.now().getTime() + graceMs;
+  const found = running();
+  for (const pid of found) signal(pid, 'SIGTERM');
+  while (clock.now().getTime() < deadline && running().length > 0) await sleep(clock, POLL_MS);
+  for (const pid of running()) killProcess(pid);
+  return found.length;
+}
+
 function processesOf(root: string, uid: string): number[] {
   const pids = new Set(findMarked(`${markPrefix(root)}${uid}/`).map(({ pid }) => pid));
   const containers = join(podDirectory(root, uid), 'containers');

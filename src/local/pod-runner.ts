@@ -12,7 +12,7 @@ import type { Kube } from '../kube/port.ts';
 import { CONFIG_MAPS, SECRETS } from '../kube/resource.ts';
 import { ContainerRunner, type Launch, terminationLogOf } from './container.ts';
 import { containerEnv, type EnvSources, expand } from './container-env.ts';
-import { PathMap } from './path-map.ts';
+import { PathMap } from '../staticpod/node/path-map.ts';
 import { podStatus } from './pod-status.ts';
 import type { Programs } from './programs.ts';
 import type { RestartPolicy } from './restart-policy.ts';

@@ -84,10 +84,10 @@ test('conditions change their time only when they change', () => {
   assert.deepEqual(third, second);
 });
 
-test('restarts: at once, then ten seconds, doubled up to five minutes; a long run is a fresh start', () => {
+test('restarts: at once, then a second, doubled up to five minutes; a long run is a fresh start', () => {
   assert.deepEqual(
-    [1, 2, 3, 4, 5, 6, 7, 100].map(restartPauseMs),
-    [0, 10, 20, 40, 80, 160, 300, 300].map(s => s * 1000),
+    [1, 2, 3, 4, 5, 10, 11, 100].map(restartPauseMs),
+    [0, 1, 2, 4, 8, 256, 300, 300].map(s => s * 1000),
   );
   assert.equal(restartsInARow(5, 60_000), 6);
   assert.equal(restartsInARow(5, 600_000), 1);

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { basename, delimiter, join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import type { Container } from 'kubernetes-types/core/v1.d.ts';
 
 /** How a program that a container names is run on this machine. */
@@ -18,8 +18,8 @@ export interface ProgramOptions {
   readonly binaries?: string | undefined;
   /** A list of directories such as PATH. */
   readonly path?: string | undefined;
-  /** False: always the stand-ins, also where real binaries are found. */
-  readonly useRealBinaries?: boolean | undefined;
+  /** False: always the stand-ins, also where real binaries are found. A list: real binaries of these programs only. */
+  readonly useRealBinaries?: boolean | readonly string[] | undefined;
 }
 
 /** What is run and whether it is the real thing. */
@@ -31,7 +31,8 @@ export interface ResolvedCommand {
 /** Programs of upstream that are commands of ours: `cluster-etcd-operator installer` is `rotunda installer`. */
 const OURS = ['rotunda', 'cluster-kube-apiserver-operator', 'cluster-etcd-operator'];
 const MAIN = fileURLToPath(new URL('../cli/main.ts', import.meta.url));
-const GUARD = fileURLToPath(new URL('orphan-guard.ts', import.meta.url));
+/** Loaded before programs of ours, where they are sources. */
+const PRELOADED = ['orphan-guard.ts', 'keep-compiled.ts'].map(name => new URL(name, import.meta.url));
 /** OpenShift's wrapper around kube-apiserver tells of its end; here it only starts what comes after `--`. */
 const WATCH_TERMINATION = '#!/bin/sh\nwhile [ $# -gt 0 ] && [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n';
 /** What stands in for a real program: a module of its own in a checkout, a command of the bundle otherwise. */
@@ -46,7 +47,8 @@ export class Programs {
     const programs = new Map<string, Program>(OURS.map(name => [name, { argv: own, isStandIn: false }]));
     const places = [...(binaries === undefined ? [] : [binaries]), ...path.split(delimiter)].filter(Boolean);
     const add = (name: string, standIn: string) => {
-      const real = useRealBinaries ? findExecutable(name, places) : undefined;
+      const mayBeReal = typeof useRealBinaries === 'boolean' ? useRealBinaries : useRealBinaries.includes(name);
+      const real = mayBeReal ? findExecutable(name, places) : undefined;
       if (real === undefined) programs.set(name, { argv: standInCommand(standIn, own), isStandIn: true });
       else programs.set(name, { argv: [real], isStandIn: false });
     };
@@ -98,12 +100,11 @@ export class Programs {
   }
 }
 
-/** A program of ours that runs on Node ends when its node is gone for good. */
+/** A program of ours that runs on Node ends when its node is gone for good, and keeps what was compiled for the next one. */
 function guarded(argv: readonly string[]): readonly string[] {
   const [command, ...rest] = argv;
-  return command === process.execPath && existsSync(GUARD)
-    ? [command, '--import', pathToFileURL(GUARD).href, ...rest]
-    : argv;
+  if (command !== process.execPath) return argv;
+  return [command, ...PRELOADED.filter(url => existsSync(url)).flatMap(({ href }) => ['--import', href]), ...rest];
 }
 
 function standInCommand(name: string, own: readonly string[]): readonly string[] {

@@ -2,7 +2,8 @@ import { minutes, seconds } from '../kube/duration.ts';
 
 export type RestartPolicy = 'Always' | 'OnFailure' | 'Never';
 
-const FIRST_PAUSE_MS = seconds(10);
+/** A kubelet begins with ten; here nothing has to be pulled, and others on the same machine wait. */
+const FIRST_PAUSE_MS = seconds(1);
 const LONGEST_PAUSE_MS = minutes(5);
 /** A run this long clears what went before. */
 const FORGET_AFTER_MS = minutes(10);
@@ -12,7 +13,7 @@ export function isRestarted(policy: RestartPolicy, exitCode: number): boolean {
   return policy === 'Always' || (policy === 'OnFailure' && exitCode !== 0);
 }
 
-/** The pause before the next start: none the first time, then ten seconds, doubled up to five minutes. */
+/** The pause before the next start: none the first time, then a second, doubled up to five minutes. */
 export function restartPauseMs(restarts: number): number {
   return restarts <= 1 ? 0 : Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(restarts - 2, 30));
 }

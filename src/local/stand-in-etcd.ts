@@ -3,6 +3,13 @@ import { etcdSettings } from './stand-in-flags.ts';
 import { serveUntilStopped } from './stand-in-main.ts';
 import { sendJson, StandInServer } from './stand-in-server.ts';
 
+const ANSWERS: Readonly<Record<string, object>> = {
+  '/health': { health: 'true', reason: '' },
+  '/version': { etcdserver: '3.5.0+rotunda-stand-in', etcdcluster: '3.5.0' },
+  // A read of its own copy, which is empty: that is how it is asked whether it is well.
+  '/v3/kv/range': { header: {}, count: '0' },
+};
+
 /** Takes the place of etcd where it is not installed: its TLS listeners and their reload rules, no store. */
 export function standInEtcdMain(
   argv: readonly string[],
@@ -11,9 +18,9 @@ export function standInEtcdMain(
   return serveUntilStopped('stand-in-etcd', log => {
     const { client, peer } = etcdSettings(argv, env);
     const answer: ConstructorParameters<typeof StandInServer>[0]['answer'] = (path, response) => {
-      if (path === '/health') sendJson(response, { health: 'true', reason: '' });
-      else if (path === '/version') sendJson(response, { etcdserver: '3.5.0+rotunda-stand-in', etcdcluster: '3.5.0' });
-      return path === '/health' || path === '/version';
+      const body = ANSWERS[path];
+      if (body !== undefined) sendJson(response, body);
+      return body !== undefined;
     };
     const servers = [new StandInServer({ name: 'etcd', settings: client, log, clock: systemClock, answer })];
     if (peer !== undefined)

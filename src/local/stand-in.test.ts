@@ -13,7 +13,7 @@ import { systemKeys } from '../pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../pki/pem.ts';
 import { type DirectoryContent, replaceDirectory } from '../staticpod/node/directory-swap.ts';
 import { systemFiles } from '../staticpod/node/files.ts';
-import { PathMap } from './path-map.ts';
+import { PathMap } from '../staticpod/node/path-map.ts';
 import { apiserverSettings, etcdSettings, type ServerSettings } from './stand-in-flags.ts';
 import { LOADED_PATH, StandInServer } from './stand-in-server.ts';
 

@@ -21,7 +21,7 @@ import {
 } from '../staticpod/node/directory-swap.ts';
 import { systemFiles } from '../staticpod/node/files.ts';
 import { type EnvSources, podField } from './container-env.ts';
-import type { PathMapping } from './path-map.ts';
+import type { PathMapping } from '../staticpod/node/path-map.ts';
 
 export interface TokenRequest {
   readonly namespace: string;

@@ -29,8 +29,16 @@ export interface MtuMigration {
 }
 
 export interface Network extends KubeObject {
-  spec?: { serviceNetwork?: readonly string[]; networkType?: string };
-  status?: { networkType?: string; migration?: { networkType?: string; mtu?: MtuMigration } | null };
+  spec?: {
+    serviceNetwork?: readonly string[];
+    clusterNetwork?: readonly { readonly cidr: string }[];
+    networkType?: string;
+  };
+  status?: {
+    serviceNetwork?: readonly string[];
+    networkType?: string;
+    migration?: { networkType?: string; mtu?: MtuMigration } | null;
+  };
 }
 
 export interface ProxyStatus {
@@ -48,8 +56,51 @@ export interface Dns extends KubeObject {
   spec?: { baseDomain?: string };
 }
 
+export interface RegistrySources {
+  insecureRegistries?: readonly string[];
+  blockedRegistries?: readonly string[];
+  allowedRegistries?: readonly string[];
+  containerRuntimeSearchRegistries?: readonly string[];
+}
+
 export interface Image extends KubeObject {
-  spec?: { additionalTrustedCA?: { name?: string } };
+  spec?: { additionalTrustedCA?: { name?: string }; registrySources?: RegistrySources };
+}
+
+/** Where images of a repository may be had besides from there. */
+export interface ImageMirrors {
+  source: string;
+  mirrors?: readonly string[];
+  /** `NeverContactSource` or `AllowContactingSource`, which is the default. */
+  mirrorSourcePolicy?: string;
+}
+
+/** The older form of ImageDigestMirrorSet. */
+export interface ImageContentSourcePolicy extends KubeObject {
+  spec?: { repositoryDigestMirrors?: readonly ImageMirrors[] };
+}
+
+export interface ImageDigestMirrorSet extends KubeObject {
+  spec?: { imageDigestMirrors?: readonly ImageMirrors[] };
+}
+
+export interface ImageTagMirrorSet extends KubeObject {
+  spec?: { imageTagMirrors?: readonly ImageMirrors[] };
+}
+
+export interface FeatureGate extends KubeObject {
+  spec?: {
+    featureSet?: string;
+    customNoUpgrade?: { enabled?: readonly string[]; disabled?: readonly string[] };
+  };
+  /** By release, as a controller of its own has worked it out of the spec. */
+  status?: {
+    featureGates?: readonly {
+      version: string;
+      enabled?: readonly { name: string }[];
+      disabled?: readonly { name: string }[];
+    }[];
+  };
 }
 
 export interface Scheduler extends KubeObject {
@@ -73,3 +124,22 @@ export const IMAGES = resource<Image>(API_VERSION, 'Image', 'images', false);
 export const SCHEDULERS = resource<Scheduler>(API_VERSION, 'Scheduler', 'schedulers', false);
 export const NODE_CONFIGS = resource<NodeConfig>(API_VERSION, 'Node', 'nodes', false);
 export const API_SERVERS = resource<ApiServer>(API_VERSION, 'APIServer', 'apiservers', false);
+export const FEATURE_GATES = resource<FeatureGate>(API_VERSION, 'FeatureGate', 'featuregates', false);
+export const IMAGE_DIGEST_MIRROR_SETS = resource<ImageDigestMirrorSet>(
+  API_VERSION,
+  'ImageDigestMirrorSet',
+  'imagedigestmirrorsets',
+  false,
+);
+export const IMAGE_TAG_MIRROR_SETS = resource<ImageTagMirrorSet>(
+  API_VERSION,
+  'ImageTagMirrorSet',
+  'imagetagmirrorsets',
+  false,
+);
+export const IMAGE_CONTENT_SOURCE_POLICIES = resource<ImageContentSourcePolicy>(
+  'operator.openshift.io/v1alpha1',
+  'ImageContentSourcePolicy',
+  'imagecontentsourcepolicies',
+  false,
+);

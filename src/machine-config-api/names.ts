@@ -25,6 +25,12 @@ export const DESIRED_DRAIN = `${PREFIX}desiredDrain`;
 export const LAST_APPLIED_DRAIN = `${PREFIX}lastAppliedDrain`;
 export const CONTROL_PLANE_TOPOLOGY = `${PREFIX}controlPlaneTopology`;
 export const LAST_OBSERVED_SERVER_CA = `${PREFIX}lastObservedServerCAAnnotation`;
+export const LAST_SYNCED_CONTROLLER_CONFIG = `${PREFIX}lastSyncedControllerConfigResourceVersion`;
+/** `Rebooting` from the moment a reboot is queued until the first sync after it (spec 60, section 3). */
+export const POST_CONFIG_ACTION = `${PREFIX}post-config-action`;
+export const OSTREE_FINALIZE_FAILURE = `${PREFIX}ostree-finalize-staged-failure`;
+/** `accessed` once somebody logged in to the machine; never removed (spec 60, section 15). */
+export const SSH_ACCESS = `${PREFIX}ssh`;
 
 /** Annotations of ControllerConfig and MachineConfigs. */
 export const GENERATED_BY_VERSION = `${PREFIX}generated-by-version`;
@@ -57,6 +63,8 @@ export const WORKER_POOL = 'worker';
 /** Marks nodes that wait to be targeted (spec 50, ND-30). */
 export const UPDATE_IN_PROGRESS_TAINT = { key: 'UpdateInProgress', effect: 'PreferNoSchedule' } as const;
 
+/** A ConfigMap that only has to exist: no drain for changes of registries.conf (spec 60, 9.2). */
+export const DRAIN_OVERRIDE = 'image-registry-override-drain';
 export const KUBECONFIG_DATA = 'kubeconfig-data';
 export const CA_BUNDLE_KEY = 'ca-bundle.crt';
 export const MACHINE_OS_PULLER = 'machine-os-puller';

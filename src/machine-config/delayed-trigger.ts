@@ -1,6 +1,7 @@
-import type { Source, Trigger } from '../controller/trigger.ts';
+import type { Trigger } from '../controller/trigger.ts';
 import { type Clock, sleep } from '../kube/clock.ts';
-import type { KubeObject } from '../kube/resource.ts';
+
+export { onTransition } from '../controller/trigger.ts';
 
 /**
  * The same triggers, each key some time after it was first asked for; what comes in between is one with it (spec 50, RN-1, ND-5,
@@ -29,24 +30,4 @@ export function delayed(triggers: readonly Trigger[], clock: Clock, delayMs: num
       };
     },
   }));
-}
-
-/** Asks for the keys of a change by what was before and what is now; `before` or `after` is missing at the ends. */
-export function onTransition<T extends KubeObject>(
-  source: Source<T>,
-  keys: (before: T | undefined, after: T | undefined) => readonly string[],
-): Trigger {
-  return {
-    synced: source.synced,
-    start(enqueue) {
-      const tell = (before: T | undefined, after: T | undefined) => {
-        for (const key of keys(before, after)) enqueue(key);
-      };
-      return source.subscribe({
-        add: object => tell(undefined, object),
-        update: (before, after) => tell(before, after),
-        delete: last => tell(last, undefined),
-      });
-    },
-  };
 }

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { MachineConfig } from '../machine-config-api/machine-config.ts';
-import { type NodeAction, rolloutEffect } from './effect.ts';
+import { rolloutEffect } from './effect.ts';
 import { fileConfig } from './testing.ts';
 
 describe('what a node does about a change (section 13)', () => {
-  const file = (path: string) => fileConfig('x', 'worker', path, 'new');
+  const file = (path: string, text = 'new') => fileConfig('x', 'worker', path, text);
+  const registries = (text: string) => file('/etc/containers/registries.conf', text);
   const ignition = (parts: object): MachineConfig => ({
     spec: { config: { ignition: { version: '3.4.0' }, ...parts } },
   });
-  const table: [what: string, after: MachineConfig, action: NodeAction, drain: boolean][] = [
+  const table: [what: string, after: MachineConfig, action: string, drain: boolean][] = [
     ['nothing', {}, 'nothing', false],
     ['the pull secret', file('/var/lib/kubelet/config.json'), 'write', false],
     [
@@ -20,7 +21,14 @@ describe('what a node does about a change (section 13)', () => {
     ],
     ['the signature policy', file('/etc/containers/policy.json'), 'reload crio', false],
     ['a file of registries.d', file('/etc/containers/registries.d/x.yaml'), 'reload crio', false],
-    ['registries', file('/etc/containers/registries.conf'), 'reload crio', true],
+    ['a registry', registries('[[registry]]\nlocation = "a"\n'), 'reload crio', true],
+    [
+      'a digest-only registry',
+      registries('[[registry]]\nlocation = "a"\nmirror-by-digest-only = true'),
+      'reload crio',
+      false,
+    ],
+    ['registries that cannot be read', registries('= ='), 'refused', false],
     ['any other file', file('/etc/other'), 'reboot', true],
     ['keys', ignition({ passwd: { users: [{ name: 'core', sshAuthorizedKeys: ['k'] }] } }), 'write', false],
     ['a unit', ignition({ systemd: { units: [{ name: 'u.service' }] } }), 'reboot', true],
@@ -33,4 +41,21 @@ describe('what a node does about a change (section 13)', () => {
       assert.equal(effect.drain, drain);
     });
   }
+
+  test('policies speak for files and units that they name', () => {
+    const policies = {
+      files: [
+        { path: '/etc/mine', actions: [{ type: 'Drain' }, { type: 'Restart', restart: { serviceName: 'a.service' } }] },
+      ],
+      units: [{ name: 'u.service', actions: [{ type: 'DaemonReload' }] }],
+    } as const;
+    const told = (after: MachineConfig) => {
+      const { action, drain } = rolloutEffect({}, after, { policies });
+      return [action, drain];
+    };
+    assert.deepEqual(told(file('/etc/mine/below')), ['restart a.service', true]);
+    assert.deepEqual(told(ignition({ systemd: { units: [{ name: 'u.service' }] } })), ['daemon-reload', false]);
+    assert.deepEqual(told(file('/etc/kubernetes/kubelet-ca.crt')), ['write', false]);
+    assert.deepEqual(told(file('/etc/other')), ['reboot', true]);
+  });
 });

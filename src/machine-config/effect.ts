@@ -1,17 +1,22 @@
-import { posix } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { REBOOTING_PARTS } from '../machine-config-api/built-in-actions.ts';
+import { isNoDifference, type ReadConfig } from '../machine-config-api/config-difference.ts';
 import type { ControllerConfigSpec } from '../machine-config-api/controller-config.ts';
+import { decideDisruption, type Disruption, type DisruptionOptions } from '../machine-config-api/disruption.ts';
+import { changedFiles } from '../machine-config-api/ignition/difference.ts';
+import { emptyIgnition, IgnitionError } from '../machine-config-api/ignition/types.ts';
 import type { MachineConfig } from '../machine-config-api/machine-config.ts';
-import { changedFiles, changedUnits } from '../machine-config-api/ignition/difference.ts';
-import { emptyIgnition } from '../machine-config-api/ignition/types.ts';
+import type { DisruptionAction } from '../machine-config-api/machine-configuration.ts';
+import { RegistriesConfError } from '../machine-config-api/registries-conf.ts';
 import { ignitionOf } from './render/merge.ts';
 import { registryCaPath } from './source/registry-ca.ts';
 
-/** What nodes do about a new rendered config, the mildest first (spec 50, section 13). */
-export type NodeAction = 'nothing' | 'write' | 'reload crio' | 'restart crio' | 'reboot';
-
 export interface RolloutEffect {
-  readonly action: NodeAction;
+  /**
+   * What nodes do about it, for people: `nothing`, `write`, `reboot`, services that are reloaded or restarted, or `refused`
+   * where a node could not judge the change and would become Degraded (spec 50, section 13).
+   */
+  readonly action: string;
   readonly drain: boolean;
   /** Files that differ. */
   readonly paths: readonly string[];
@@ -19,45 +24,79 @@ export interface RolloutEffect {
   readonly reasons: readonly string[];
 }
 
-const ORDER: readonly NodeAction[] = ['nothing', 'write', 'reload crio', 'restart crio', 'reboot'];
-const REGISTRIES = '/etc/containers/registries.conf';
-const FILE_ACTIONS: Readonly<Record<string, NodeAction>> = {
-  '/etc/kubernetes/kubelet-ca.crt': 'write',
-  '/var/lib/kubelet/config.json': 'write',
-  [REGISTRIES]: 'reload crio',
-  '/etc/machine-config-daemon/no-reboot/containers-gpg.pub': 'reload crio',
-  '/etc/containers/policy.json': 'reload crio',
-  '/etc/pki/ca-trust/source/anchors/openshift-config-user-ca-bundle.crt': 'restart crio',
-};
-const DIRECTORY_ACTIONS: Readonly<Record<string, NodeAction>> = {
-  '/etc/nmstate/openshift': 'write',
-  '/etc/containers/registries.d': 'reload crio',
-};
+/** What a node does when it goes from one rendered config to another, foretold by what its agent acts by. */
+export function rolloutEffect(
+  before: MachineConfig,
+  after: MachineConfig,
+  options: DisruptionOptions = {},
+): RolloutEffect {
+  const [old, current] = [configOf(before), configOf(after)];
+  try {
+    return effectOf(decideDisruption(old, current, options));
+  } catch (error) {
+    if (!(error instanceof RegistriesConfError || error instanceof IgnitionError)) throw error;
+    return {
+      action: 'refused',
+      drain: false,
+      paths: changedFiles(old.ignition, current.ignition),
+      reasons: [error.message],
+    };
+  }
+}
 
-/**
- * What a node does when it goes from one rendered config to another, with 4.16's built-in rules. A change of `registries.conf`
- * is told as one with a drain; the agent spares it where only digest mirrors were added.
- */
-export function rolloutEffect(before: MachineConfig, after: MachineConfig): RolloutEffect {
-  const [old, current] = [ignitionOf(before) ?? emptyIgnition(), ignitionOf(after) ?? emptyIgnition()];
-  const paths = changedFiles(old, current);
-  const isKeyChange = !isDeepStrictEqual(old.passwd, current.passwd);
-  const reasons = [
-    ...changedUnits(old, current).map(unit => `unit ${unit}`),
-    ...(['osImageURL', 'kernelType', 'fips', 'kernelArguments', 'extensions'] as const)
-      .filter(field => !isDeepStrictEqual(before.spec?.[field] ?? undefined, after.spec?.[field] ?? undefined))
-      .map(field => `spec.${field}`),
-  ];
-  const actions = [
-    ...paths.map(path => FILE_ACTIONS[path] ?? DIRECTORY_ACTIONS[posix.dirname(path)] ?? 'reboot'),
-    ...(isKeyChange ? ['write' as const] : []),
-    ...(reasons.length > 0 ? ['reboot' as const] : []),
-  ];
-  const action = actions.reduce<NodeAction>(
-    (worst, next) => (ORDER.indexOf(next) > ORDER.indexOf(worst) ? next : worst),
-    'nothing',
-  );
-  return { action, drain: action === 'reboot' || paths.includes(REGISTRIES), paths, reasons };
+function effectOf(disruption: Disruption): RolloutEffect {
+  const { difference, changedFiles: paths, changedUnits, needsDrain } = disruption;
+  return {
+    action: isNoDifference(difference) ? 'nothing' : actionText(disruption),
+    drain: needsDrain,
+    paths,
+    reasons: [
+      ...changedUnits.map(unit => `unit ${unit}`),
+      ...REBOOTING_PARTS.filter(part => difference[part]).map(part => `spec.${FIELDS[part]}`),
+      ...(needsDrain && !disruption.needsReboot ? disruption.drainReasons : []),
+    ],
+  };
+}
+
+const FIELDS = {
+  osUpdate: 'osImageURL',
+  kargs: 'kernelArguments',
+  fips: 'fips',
+  kernelType: 'kernelType',
+  extensions: 'extensions',
+} as const;
+
+function configOf(config: MachineConfig): ReadConfig {
+  return {
+    name: config.metadata?.name ?? '',
+    spec: config.spec ?? {},
+    ignition: ignitionOf(config) ?? emptyIgnition(),
+  };
+}
+
+function actionText({ actions }: Disruption): string {
+  if (actions.engine === 'built-in') return actions.action === 'none' ? 'write' : actions.action;
+  const texts = actions.actions.map(policyText).filter(text => text !== undefined);
+  return texts.length === 0 ? 'write' : [...new Set(texts)].join(', ');
+}
+
+/** None and Drain are no actions of their own: the one does nothing, the other is told apart. */
+function policyText({ type, reload, restart }: DisruptionAction): string | undefined {
+  switch (type) {
+    case 'None':
+    case 'Drain':
+      return undefined;
+    case 'Reboot':
+      return 'reboot';
+    case 'Special':
+      return 'reload crio';
+    case 'Reload':
+      return `reload ${reload?.serviceName ?? ''}`;
+    case 'Restart':
+      return `restart ${restart?.serviceName ?? ''}`;
+    case 'DaemonReload':
+      return 'daemon-reload';
+  }
 }
 
 /** Where the agent writes what it takes from ControllerConfig itself, on all nodes at once. */

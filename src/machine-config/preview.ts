@@ -1,6 +1,7 @@
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
 import type { ControllerConfig } from '../machine-config-api/controller-config.ts';
 import type { MachineConfig, MachineConfigPool } from '../machine-config-api/machine-config.ts';
+import type { DisruptionOptions } from '../machine-config-api/disruption.ts';
 import { type RolloutEffect, rolloutEffect } from './effect.ts';
 import { CURRENT_CONFIG, GENERATED_BY_CONTROLLER_VERSION, GENERATED_BY_VERSION } from '../machine-config-api/names.ts';
 import { maxUnavailable } from './pool/max-unavailable.ts';
@@ -17,6 +18,8 @@ export interface PreviewInput {
   readonly controllerConfig: ControllerConfig;
   /** A MachineConfig that is not there yet, or is to replace the one of its name. */
   readonly candidate?: MachineConfig | undefined;
+  /** What the cluster says about disruption: policies where they are in force, or that registries.conf never drains. */
+  readonly disruption?: Pick<DisruptionOptions, 'policies' | 'hasDrainOverride'> | undefined;
 }
 
 export interface NodePreview {
@@ -53,7 +56,7 @@ export function previewRollout(input: PreviewInput): RolloutPreview {
   const effectFrom = (name: string) => {
     if (!effects.has(name)) {
       const before = existing.get(name);
-      effects.set(name, before && rolloutEffect(before, rendered));
+      effects.set(name, before && rolloutEffect(before, rendered, input.disruption));
     }
     return effects.get(name);
   };

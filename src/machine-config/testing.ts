@@ -71,12 +71,16 @@ export class TestCluster {
     this.clock = clock;
   }
 
-  /** Makes the cluster; nothing runs yet. */
-  static async create(startApi: (clock: VirtualClock) => Promise<TestApi>): Promise<TestCluster> {
+  /** Makes the cluster; nothing runs yet. A bare one has definitions and nothing else. */
+  static async create(
+    startApi: (clock: VirtualClock) => Promise<TestApi>,
+    { bare = false } = {},
+  ): Promise<TestCluster> {
     const clock = new VirtualClock(NOW);
     const cluster = new TestCluster(await startApi(clock), clock);
     const { kube } = cluster;
     await installDefinitions(cluster.api);
+    if (bare) return cluster;
     for (const name of [
       CONFIG_NAMESPACE,
       CONFIG_MANAGED_NAMESPACE,

@@ -5,7 +5,8 @@ import { isManaged } from '../controller/management-state.ts';
 import type { Reconcile } from '../controller/reconcile.ts';
 import { type ApplyContext, applyObject, applyServiceAccount } from '../kube/apply.ts';
 import type { Kube } from '../kube/port.ts';
-import { type Resource, resource } from '../kube/resource.ts';
+import { getIfPresent } from '../kube/get.ts';
+import { keyOf, type Resource, resource } from '../kube/resource.ts';
 import { condition } from './condition.ts';
 import type { StaticPodOperatorConfig } from './config.ts';
 import { INSTALLER_ACCOUNT } from './node-pod.ts';
@@ -35,7 +36,7 @@ export function backingResourceReconcile({ config, operator, kube, cached }: Bac
     ['manifests/installer-sa.yaml', context => applyServiceAccount(context, installerAccount(namespace))],
     [
       'manifests/installer-cluster-rolebinding.yaml',
-      context => applyObject(context, CLUSTER_ROLE_BINDINGS, installerBinding(namespace)),
+      context => applyBinding(context, installerBinding(namespace)),
     ],
   ];
   return async (_key, { events, signal }) => {
@@ -60,6 +61,13 @@ export function backingResourceReconcile({ config, operator, kube, cached }: Bac
     );
     if (message !== '') throw new Error(message);
   };
+}
+
+/** Keeps who is bound. A binding's role cannot be changed, and whoever installed us may have chosen a lesser one: it stays. */
+export async function applyBinding(context: ApplyContext, required: ClusterRoleBinding): Promise<unknown> {
+  const { kube, signal } = context;
+  const found = await getIfPresent(kube, CLUSTER_ROLE_BINDINGS, keyOf(required), { signal });
+  return applyObject(context, CLUSTER_ROLE_BINDINGS, { ...required, roleRef: found?.roleRef ?? required.roleRef });
 }
 
 function installerAccount(namespace: string): ServiceAccount {

@@ -99,7 +99,7 @@ describe('rotunda explain', () => {
     ['a date that does not exist', ['-f', '-', '--now', '2026-02-30T00:00:00Z'], '', /--now must be a time such as/],
     ['an unknown format', ['-f', '-', '-o', 'xml'], '{}', /--output must be table, json or yaml, found "xml"/],
     ['a refresh of 0', ['-f', '-', '--refresh', '0s'], '', /--refresh must be a duration above 0/],
-    ['no file at all', [], '', /required option '-f, --filename/],
+    ['no file and no cluster', [], '', /no kubeconfig found/],
   ];
   for (const [what, args, input, message] of bad) {
     test(`${what}: one clear line and exit code 2`, () => {
@@ -116,5 +116,6 @@ function run(args: string[], input = ''): { status: number | null; stdout: strin
     encoding: 'utf8',
     input,
     timeout: 60_000,
+    env: { ...process.env, KUBECONFIG: '', HOME: folder },
   });
 }

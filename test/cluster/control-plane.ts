@@ -21,8 +21,13 @@ export interface ControlPlane {
   /** Path of a kubeconfig of group system:masters. */
   readonly kubeconfig: string;
   readonly kube: HttpKube;
+  readonly server: string;
+  /** Where every request is written down, without bodies; where that was asked for. */
+  readonly auditLog: string | undefined;
   /** Writes a kubeconfig for another identity and gives its path. */
   kubeconfigOf(user: string, groups?: readonly string[]): Promise<string>;
+  /** Writes a kubeconfig for whoever holds the token and gives its path. */
+  kubeconfigWithToken(name: string, token: string): string;
   stop(): Promise<void>;
 }
 
@@ -33,8 +38,16 @@ const LOOK_EVERY_MS = 200;
 const STOP_PATIENCE_MS = 15_000;
 const LAST_LOG_BYTES = 3_000;
 
+export interface ControlPlaneOptions {
+  /** Have kube-apiserver write down every request. */
+  readonly audit?: boolean | undefined;
+}
+
 /** Starts it, and waits until it serves and has made its first ServiceAccount. */
-export async function startControlPlane(binaries: Binaries): Promise<ControlPlane> {
+export async function startControlPlane(
+  binaries: Binaries,
+  { audit = false }: ControlPlaneOptions = {},
+): Promise<ControlPlane> {
   const dir = mkdtempSync(join(tmpdir(), 'rotunda-control-plane-'));
   const children: ChildProcess[] = [];
   const start = (program: keyof Binaries, args: readonly string[]) => {
@@ -55,7 +68,8 @@ export async function startControlPlane(binaries: Binaries): Promise<ControlPlan
       ...['--data-dir', join(dir, 'etcd'), '--listen-client-urls', etcd, '--advertise-client-urls', etcd],
       ...['--listen-peer-urls', `http://${HOST}:${etcdPeer}`, '--unsafe-no-fsync'],
     ]);
-    start('kube-apiserver', apiServerFlags(dir, etcd, apiPort));
+    const auditLog = audit ? join(dir, 'audit.log') : undefined;
+    start('kube-apiserver', [...apiServerFlags(dir, etcd, apiPort), ...auditFlags(dir, auditLog)]);
     const adminKubeconfig = join(dir, 'kubeconfig');
     const kubeconfigOf = async (user: string, groups: readonly string[] = []) => {
       const client = await issueClient({
@@ -65,6 +79,11 @@ export async function startControlPlane(binaries: Binaries): Promise<ControlPlan
       });
       const path = join(dir, `${user.replaceAll(/[^a-z0-9-]/gi, '_')}.kubeconfig`);
       writeFileSync(path, kubeconfigFor(server, pki.servingCa, client), { mode: 0o600 });
+      return path;
+    };
+    const kubeconfigWithToken = (name: string, token: string) => {
+      const path = join(dir, `${name}.kubeconfig`);
+      writeFileSync(path, tokenKubeconfig(server, pki.servingCa, token), { mode: 0o600 });
       return path;
     };
     const admin = await kubeconfigOf('admin', ['system:masters']);
@@ -86,7 +105,10 @@ export async function startControlPlane(binaries: Binaries): Promise<ControlPlan
       dir,
       kubeconfig: adminKubeconfig,
       kube,
+      server,
+      auditLog,
       kubeconfigOf,
+      kubeconfigWithToken,
       async stop() {
         await kube.close();
         await stop();
@@ -115,6 +137,32 @@ function apiServerFlags(dir: string, etcd: string, port: number): string[] {
     '--enable-admission-plugins=NodeRestriction',
     '--endpoint-reconciler-type=none',
   ];
+}
+
+/** Who asked for what, and what came of it: written when the answer is known, for watches already when they begin. */
+const AUDIT_POLICY = JSON.stringify({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata' }] });
+
+function auditFlags(dir: string, log: string | undefined): string[] {
+  if (log === undefined) return [];
+  const policy = join(dir, 'audit-policy.json');
+  writeFileSync(policy, AUDIT_POLICY, { mode: 0o600 });
+  return [`--audit-policy-file=${policy}`, `--audit-log-path=${log}`, '--audit-log-mode=blocking'];
+}
+
+function tokenKubeconfig(server: string, ca: CertificateAndKey, token: string): string {
+  const name = 'test';
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': name,
+    clusters: [{ name, cluster: { server, 'certificate-authority-data': base64(encodeCertificates(ca.chain)) } }],
+    users: [{ name, user: { token } }],
+    contexts: [{ name, context: { cluster: name, user: name } }],
+  });
+}
+
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
 }
 
 function managerFlags(dir: string, kubeconfig: string, port: number): string[] {

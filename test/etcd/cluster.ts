@@ -8,7 +8,9 @@ import { createLog, type Log } from '../../src/controller/log.ts';
 import { GatewayClient } from '../../src/etcd/client/gateway.ts';
 import { materialFromCluster } from '../../src/etcd/client/material.ts';
 import type { EtcdGateway } from '../../src/etcd/client/members.ts';
-import { ETCD_NAMESPACE } from '../../src/etcd/names.ts';
+import { isSameData } from '../../src/etcd/aggregate.ts';
+import { foundingPlan } from '../../src/etcd/founding.ts';
+import { CONFIG_NAMESPACE, ETCD_NAMESPACE } from '../../src/etcd/names.ts';
 import type { EtcdOperator } from '../../src/etcd/operator.ts';
 import { type EtcdProgram, etcdProgram } from '../../src/etcd/program.ts';
 import { defineResources, OPERATOR_NAMESPACES } from '../../src/etcd/testing.ts';
@@ -22,6 +24,8 @@ import { formatRfc3339 } from '../../src/kube/time.ts';
 import { CLUSTER, ETCDS } from '../../src/etcd/resources.ts';
 import { LocalNode } from './node.ts';
 
+const FOUNDING_LIMIT_MS = 60_000;
+const REVIVAL_LIMIT_MS = 20_000;
 const LIMITS = { dialMs: seconds(2), requestMs: seconds(4) };
 
 /** A cluster with a real etcd: the API in process, the operator's own controllers, and nodes that run what the manifests say. */
@@ -37,6 +41,10 @@ export class RealCluster {
   readonly #directory: string;
   #running: Promise<unknown>[] = [];
   readonly #installed = new Set<string>();
+  readonly #binary: string;
+  readonly #network: string;
+  /** Called when a member has been brought to a revision and serves, before anybody is told. */
+  onServing: (node: LocalNode) => Promise<void> = async () => {};
   readonly #log: Log;
   readonly #program: EtcdProgram;
 
@@ -45,8 +53,9 @@ export class RealCluster {
     this.kube = engine.kube;
     this.#directory = mkdtempSync(join(tmpdir(), 'rotunda-etcd-'));
     // Addresses of its own for every cluster, so that ports need not be looked for.
-    const network = `127.${randomInt(10, 250)}.${randomInt(1, 250)}`;
-    this.nodes = [1, 2, 3].map(n => new LocalNode(`master-${n - 1}`, `${network}.${n}`, this.#directory, binary));
+    this.#network = `127.${randomInt(10, 250)}.${randomInt(1, 250)}`;
+    this.#binary = binary;
+    this.nodes = [0, 1, 2].map(index => this.#newNode(index));
     this.#log = createLog({ name: 'etcd-operator', destination: { write: line => void this.lines.push(line) } });
     const events = eventsTo('etcd-operator', event => void this.events.push(event));
     const operand = {
@@ -80,13 +89,33 @@ export class RealCluster {
     await defineResources(kube);
     await kube.create(ETCDS, { metadata: CLUSTER, spec: { managementState: 'Managed' } });
     const cluster = new RealCluster(engine, binary);
-    for (const { name, address } of cluster.nodes) {
-      const node = await kube.create(NODES, { metadata: { name, labels: { 'node-role.kubernetes.io/master': '' } } });
-      const conditions = [{ type: 'Ready', status: 'True' }];
-      await kube.updateStatus(NODES, { ...node, status: { addresses: [{ type: 'InternalIP', address }], conditions } });
-    }
+    for (const node of cluster.nodes) await cluster.#register(node);
     cluster.#running.push(cluster.#program.run(cluster.#stop.signal), cluster.#kubelets());
     return cluster;
+  }
+
+  /** A further control-plane node comes. */
+  async addNode(index: number): Promise<LocalNode> {
+    const node = this.#newNode(index);
+    this.nodes.push(node);
+    await this.#register(node);
+    return node;
+  }
+
+  /** A node goes for good, with everything on it. */
+  async removeNode(name: string): Promise<void> {
+    const index = this.nodes.findIndex(node => node.name === name);
+    const [node] = this.nodes.splice(index, 1);
+    await this.kube.delete(NODES, { name });
+    await node?.stop('SIGKILL');
+    await this.kube.delete(PODS, { namespace: ETCD_NAMESPACE, name: `etcd-${name}` });
+  }
+
+  /** Starts a member that was stopped, and tells when it serves, as its kubelet does. */
+  async revive(node: LocalNode): Promise<void> {
+    node.start();
+    await this.until(`the member on ${node.name}`, () => this.#isServing(node), REVIVAL_LIMIT_MS);
+    await this.#mirror(node, true);
   }
 
   async close(): Promise<void> {
@@ -112,13 +141,72 @@ export class RealCluster {
     }
   }
 
-  /** All nodes run the latest revision, and it is this one or a later one. */
+  /** The members are known to all, every node runs the latest revision, and it is this one or a later one. */
   async settled(atLeast = 1): Promise<number | undefined> {
     const { status = {} } = await this.kube.get(ETCDS, CLUSTER);
     const { latestAvailableRevision: latest = 0, nodeStatuses = [] } = status;
+    const read = (name: string) => this.kube.get(CONFIG_MAPS, { namespace: ETCD_NAMESPACE, name });
+    const endpoints = await read('etcd-endpoints');
+    const published = await read(`etcd-endpoints-${latest}`);
     const isDone =
-      nodeStatuses.length === 3 && nodeStatuses.every(node => node.currentRevision === latest && !node.targetRevision);
+      foundingPlan(endpoints) === undefined &&
+      isSameData(endpoints.data, published.data) &&
+      nodeStatuses.length === this.nodes.length &&
+      nodeStatuses.every(node => node.currentRevision === latest && !node.targetRevision);
     return isDone && latest >= atLeast ? latest : undefined;
+  }
+
+  /** The cluster has been founded: as many voters as nodes, all of them healthy, and nothing is under way. */
+  async founded(): Promise<number> {
+    return this.until(
+      'a vote for every node and a settled rollout',
+      async () => {
+        const revision = await this.settled();
+        if (revision === undefined) return undefined;
+        const health = await this.gateway.health();
+        const areAllVoters = health.every(({ healthy, member }) => healthy && !member.isLearner);
+        return health.length === this.nodes.length && areAllVoters ? revision : undefined;
+      },
+      FOUNDING_LIMIT_MS,
+    );
+  }
+
+  /** Takes the annotations of a Secret away that say how long it lives: the way to force a rotation. */
+  async force(name: string): Promise<void> {
+    const annotations = {
+      'auth.openshift.io/certificate-not-after': null,
+      'auth.openshift.io/certificate-not-before': null,
+    };
+    const change = { type: 'merge', body: { metadata: { annotations } } } as const;
+    await this.kube.patch(SECRETS, { namespace: ETCD_NAMESPACE, name }, change);
+  }
+
+  /** Whether the wanted signer is the one in use. */
+  async follows(name: string): Promise<boolean> {
+    const [wanted, inUse] = await Promise.all(
+      [ETCD_NAMESPACE, CONFIG_NAMESPACE].map(namespace => this.kube.get(SECRETS, { namespace, name })),
+    );
+    const isNew = wanted?.metadata?.annotations?.['auth.openshift.io/certificate-not-after'] !== undefined;
+    return isNew && wanted?.data?.['tls.crt'] === inUse?.data?.['tls.crt'];
+  }
+
+  /** What the operator has said, from one line on. */
+  said(from = 0): string[] {
+    return this.lines.slice(from).map(line => (JSON.parse(line) as { msg: string }).msg);
+  }
+
+  #newNode(index: number): LocalNode {
+    return new LocalNode(`master-${index}`, `${this.#network}.${index + 1}`, this.#directory, this.#binary);
+  }
+
+  async #register({ name, address }: LocalNode): Promise<void> {
+    const labels = { 'node-role.kubernetes.io/master': '' };
+    const node = await this.kube.create(NODES, { metadata: { name, labels } });
+    const conditions = [{ type: 'Ready', status: 'True' }];
+    await this.kube.updateStatus(NODES, {
+      ...node,
+      status: { addresses: [{ type: 'InternalIP', address }], conditions },
+    });
   }
 
   async #report(): Promise<string> {
@@ -174,6 +262,7 @@ export class RealCluster {
     node.start();
     for (let isReady = false; !isReady && !this.#stop.signal.aborted; ) {
       isReady = await this.#isServing(node);
+      if (isReady) await this.onServing(node);
       await this.#mirror(node, isReady);
       if (!isReady) await new Promise(resolve => setTimeout(resolve, 200));
     }

@@ -2,7 +2,7 @@ import { Agent, request } from 'undici';
 import type { MaterialSource } from '../../src/etcd/client/material.ts';
 
 /** How long one attempt may take, and how long a request may go on trying. */
-const ATTEMPT_LIMIT_MS = 1500;
+const ATTEMPT_LIMIT_MS = 3000;
 const REQUEST_LIMIT_MS = 15_000;
 
 /** A client with several endpoints that tries the next one when one does not answer, with the certificate of that moment. */
@@ -42,7 +42,7 @@ export class LoadClient {
     const giveUpAt = Date.now() + REQUEST_LIMIT_MS;
     for (;;) {
       try {
-        return await this.#attempt<T>(path, body);
+        return await this.attempt<T>(path, body);
       } catch (error) {
         if (Date.now() > giveUpAt) throw error;
         this.retries++;
@@ -59,7 +59,8 @@ export class LoadClient {
     await agent?.destroy().catch(() => {});
   }
 
-  async #attempt<T>(path: string, body: object): Promise<T> {
+  /** One attempt, at the endpoint whose turn it is. */
+  async attempt<T>(path: string, body: object): Promise<T> {
     if (this.#agent === undefined) {
       const { ca, cert, key } = await this.#material();
       this.#agent = new Agent({ connections: 1, connect: { ca, cert, key, timeout: ATTEMPT_LIMIT_MS } });
@@ -170,12 +171,14 @@ class Single {
     this.#client = new LoadClient([endpoint], material);
   }
 
+  /** A connection of before may have ended with a restart that is over: only a new one that fails tells of a member that is down. */
   async isUp(): Promise<boolean> {
+    return (await this.#answers()) || this.#answers();
+  }
+
+  async #answers(): Promise<boolean> {
     try {
-      await Promise.race([
-        this.#client.call('/v3/kv/range', { key: base64('health'), serializable: true }),
-        late(1000),
-      ]);
+      await this.#client.attempt('/v3/kv/range', { key: base64('health'), serializable: true });
       return true;
     } catch {
       await this.#client.close();
@@ -186,12 +189,6 @@ class Single {
   close(): Promise<void> {
     return this.#client.close();
   }
-}
-
-function late(ms: number): Promise<never> {
-  return new Promise((_, reject) => {
-    setTimeout(() => reject(new Error('late')), ms).unref();
-  });
 }
 
 function pause(ms: number): Promise<void> {

@@ -22,7 +22,6 @@ import { Load, LoadClient } from './load.ts';
 import type { LocalNode } from './node.ts';
 
 const binary = findEtcd();
-const FOUNDING_LIMIT_MS = 60_000;
 const STEP_LIMIT_MS = 30_000;
 
 describe('a real etcd', { skip: binary === undefined ? NO_ETCD : false }, () => {
@@ -39,30 +38,12 @@ describe('a real etcd', { skip: binary === undefined ? NO_ETCD : false }, () => 
     const { status = {} } = await cluster.kube.get(ETCDS, CLUSTER);
     return status.conditions?.find(({ type }) => type === CERT_SIGNER_CONDITION);
   };
-  const force = async (name: string) => {
-    const annotations = {
-      'auth.openshift.io/certificate-not-after': null,
-      'auth.openshift.io/certificate-not-before': null,
-    };
-    await cluster.kube.patch(
-      SECRETS,
-      { namespace: ETCD_NAMESPACE, name },
-      { type: 'merge', body: { metadata: { annotations } } },
-    );
-  };
   const isSafe = async () => (await cluster.operator.quorum.check(RULE_FOR_ROTATION, { maxAgeMs: 0 })).safe;
 
   test('comes up from nothing: the first node begins, the others join as learners and get a vote', async () => {
-    await cluster.until(
-      'three voters and a settled rollout',
-      async () => {
-        if ((await cluster.settled()) === undefined) return undefined;
-        const health = await cluster.gateway.health();
-        return health.length === 3 && health.every(({ healthy, member }) => healthy && !member.isLearner);
-      },
-      FOUNDING_LIMIT_MS,
-    );
+    await cluster.founded();
     assert.equal(await isSafe(), true);
+    assert.ok(Number(await cluster.settled()) <= 2, 'one revision to found it, one that knows all members');
   });
 
   test('a new leaf on disk is shown at the next handshake, without a restart', async () => {
@@ -118,28 +99,45 @@ describe('a real etcd', { skip: binary === undefined ? NO_ETCD : false }, () => 
     assert.deepEqual([await ask('/readyz'), await ask('/healthz'), await ask('/other')], [200, 200, 404]);
   });
 
-  test('two members gone: nothing is safe; they come back, and it is', async () => {
-    await Promise.all([node(1).stop('SIGKILL'), node(2).stop('SIGKILL')]);
+  test('one member is lost in the middle of a rollout: it pauses; a second: nothing moves; they come back: it goes on', async () => {
+    const revision = (await cluster.settled()) as number;
+    const starts = cluster.nodes.map(({ starts: count }) => count);
+    const lost: LocalNode[] = [];
+    cluster.onServing = async node => {
+      if (lost.length > 0) return;
+      lost.push(node);
+      await node.stop('SIGKILL');
+    };
+    await cluster.force('etcd-serving-master-1');
+    const paused = () => cluster.events.filter(({ reason }) => reason === 'NodeRolloutPaused').map(e => e.message);
+    const [why] = await cluster.until('the pause', () => (paused().length > 0 ? paused() : undefined), STEP_LIMIT_MS);
+    assert.match(why ?? '', /etcd would have 1 healthy members left and needs 2: .*master-\d/);
+    cluster.onServing = async () => {};
+
+    const others = cluster.nodes.filter(node => node !== lost[0]);
+    const [second, survivor] = others as [LocalNode, LocalNode];
+    await second.stop('SIGKILL');
+    const { quorum } = cluster.operator;
     assert.equal(await isSafe(), false);
-    assert.equal(
-      (await cluster.operator.quorum.mayRestart({ nodeName: 'master-0', isOperandReady: true })).allowed,
-      false,
+    assert.equal((await quorum.mayRestart({ nodeName: survivor.name, isOperandReady: true })).allowed, false);
+    assert.equal((await quorum.mayRestart({ nodeName: second.name, isOperandReady: false })).allowed, true);
+    assert.deepEqual(
+      others.map(node => [node.revision, node.starts]),
+      others.map(node => [revision, starts[cluster.nodes.indexOf(node)]]),
+      'nobody else was touched',
     );
-    assert.equal(
-      (await cluster.operator.quorum.mayRestart({ nodeName: 'master-1', isOperandReady: false })).allowed,
-      true,
-    );
-    node(1).start();
-    node(2).start();
+
+    await Promise.all([...lost, second].map(node => cluster.revive(node)));
     await cluster.until('all members', isSafe, STEP_LIMIT_MS);
+    await cluster.until('the rollout to end', () => cluster.settled(revision + 1), 2 * STEP_LIMIT_MS);
   });
 
   test('a member is down: a forced rotation of both signers is withheld, then runs through under load in two restarts each', async t => {
     await node(2).stop('SIGKILL');
     const signers = { server: await secret('etcd-signer'), metrics: await secret('etcd-metric-signer') };
     const bundle = (await secret('etcd-all-certs')).data;
-    await force('etcd-signer');
-    await force('etcd-metric-signer');
+    await cluster.force('etcd-signer');
+    await cluster.force('etcd-metric-signer');
     // Right after the loss there may be no leader, and then nobody is healthy.
     const text =
       /can't evaluate whether quorum is safe: etcd cluster has quorum of 2 and 2 healthy members which is not fault tolerant.*insufficient quorum$/;
@@ -165,7 +163,7 @@ describe('a real etcd', { skip: binary === undefined ? NO_ETCD : false }, () => 
     starts[2] = (starts[2] as number) + 1;
     await cluster.until(
       'both signers in use',
-      async () => (await follows('etcd-signer')) && (await follows('etcd-metric-signer')),
+      async () => (await cluster.follows('etcd-signer')) && (await cluster.follows('etcd-metric-signer')),
       2 * STEP_LIMIT_MS,
     );
     await cluster.until('the leaves on every node', () => cluster.settled(revision + 2), STEP_LIMIT_MS);
@@ -184,14 +182,7 @@ describe('a real etcd', { skip: binary === undefined ? NO_ETCD : false }, () => 
     assert.ok((await client.count('load/')) >= report.acknowledged.size, 'an acknowledged write was lost');
     await client.close();
 
-    const said = cluster.lines.slice(firstLine).map(line => (JSON.parse(line) as { msg: string }).msg);
-    const order = ['published new CA bundles', 'the wanted signer is now in use', 'published leaves'].map(text =>
-      said.findIndex(line => line.startsWith(text)),
-    );
-    assert.ok(
-      order.every((line, index) => line >= 0 && (index === 0 || line > (order[index - 1] as number))),
-      `${order.join()} in\n${said.join('\n')}`,
-    );
+    assertBundleBeforeLeaf(cluster.said(firstLine));
     const { writes, retries } = { writes: report.acknowledged.size, retries: report.retries };
     console.log(
       `# rotation of both signers: ${tookMs} ms, 2 restarts of each member, ${writes} writes, ${report.reads} reads, ${retries} retries`,
@@ -204,7 +195,7 @@ describe('a real etcd', { skip: binary === undefined ? NO_ETCD : false }, () => 
     const before = (await secret('etcd-peer-master-1')).data?.[TLS_CERT];
     const load = new Load(endpoints(), materialFromCluster(cluster.kube));
     t.after(() => load.stop());
-    await force('etcd-peer-master-1');
+    await cluster.force('etcd-peer-master-1');
     await cluster.until('the leaf on every node', () => cluster.settled(revision + 1), STEP_LIMIT_MS);
     const report = await load.stop();
     assert.notEqual((await secret('etcd-peer-master-1')).data?.[TLS_CERT], before);
@@ -214,6 +205,27 @@ describe('a real etcd', { skip: binary === undefined ? NO_ETCD : false }, () => 
     );
     assert.deepEqual(report.failures, []);
     assert.ok(report.fewestUp >= 2, `at some moment only ${report.fewestUp} members answered`);
+  });
+
+  test('the metrics signer alone is replaced under load in two restarts of each member', async t => {
+    const revision = (await cluster.settled()) as number;
+    const starts = cluster.nodes.map(({ starts: count }) => count);
+    const server = (await secret('etcd-signer')).data;
+    const firstLine = cluster.lines.length;
+    const load = new Load(endpoints(), materialFromCluster(cluster.kube));
+    t.after(() => load.stop());
+    await cluster.force('etcd-metric-signer');
+    await cluster.until('the signer in use', () => cluster.follows('etcd-metric-signer'), 2 * STEP_LIMIT_MS);
+    await cluster.until('the leaves on every node', () => cluster.settled(revision + 2), STEP_LIMIT_MS);
+    const report = await load.stop();
+    assert.deepEqual((await secret('etcd-signer')).data, server, 'the other family is left alone');
+    assert.deepEqual(
+      cluster.nodes.map(({ starts: count }, index) => count - (starts[index] as number)),
+      [2, 2, 2],
+    );
+    assert.deepEqual(report.failures, []);
+    assert.ok(report.fewestUp >= 2, `at some moment only ${report.fewestUp} members answered`);
+    assertBundleBeforeLeaf(cluster.said(firstLine));
   });
 
   test('scrapers with a certificate of the new metrics signer are let in, and nobody else', async t => {
@@ -237,12 +249,13 @@ describe('a real etcd', { skip: binary === undefined ? NO_ETCD : false }, () => 
     await assert.rejects(scrape({}));
   });
 
-  /** Whether the leaves are signed by the wanted signer, which is then in use. */
-  async function follows(name: string): Promise<boolean> {
-    const [wanted, inUse] = [await secret(name), await secret(name, CONFIG_NAMESPACE)];
-    return (
-      wanted.data?.[TLS_CERT] === inUse.data?.[TLS_CERT] &&
-      wanted.metadata?.annotations?.['auth.openshift.io/certificate-not-after'] !== undefined
+  /** What others load comes before what they have to check with it. */
+  function assertBundleBeforeLeaf(said: readonly string[]): void {
+    const steps = ['published new CA bundles', 'the wanted signer is now in use', 'published leaves'];
+    const order = steps.map(text => said.findIndex(line => line.startsWith(text)));
+    assert.ok(
+      order.every((line, index) => line >= 0 && (index === 0 || line > (order[index - 1] as number))),
+      `${order.join()} in\n${said.join('\n')}`,
     );
   }
 

@@ -11,6 +11,7 @@ import { mergeIgnition } from '../../src/machine-config-api/ignition/merge.ts';
 import { readIgnition } from '../../src/machine-config-api/ignition/read.ts';
 import { type IgnitionConfig, IgnitionError } from '../../src/machine-config-api/ignition/types.ts';
 import { checkKubeletConfig, kubeletFiles } from '../../src/machine-config/kubelet-config/render.ts';
+import { registriesFiles } from '../../src/machine-config/container-runtime/registries.ts';
 import { containerRuntimeFiles } from '../../src/machine-config/container-runtime/render.ts';
 import { pointerConfig } from '../../src/machine-config/operator/pointer.ts';
 import { mergeMachineConfigs } from '../../src/machine-config/render/merge.ts';
@@ -135,6 +136,15 @@ function* renderedDocuments(): Generator<object> {
         controllerConfig: spec,
         nodeConfig: undefined,
         tlsProfile: undefined,
+        featureGates: { SomeGate: true },
+      });
+      const registries = registriesFiles({
+        image: {
+          spec: { registrySources: { insecureRegistries: ['*.lab'], containerRuntimeSearchRegistries: ['q.io'] } },
+        },
+        contentPolicies: [],
+        digestMirrors: [{ spec: { imageDigestMirrors: [{ source: 'quay.io', mirrors: ['m:5000/x'] }] } }],
+        tagMirrors: [],
       });
       const runtime = containerRuntimeFiles({
         spec: {
@@ -147,7 +157,7 @@ function* renderedDocuments(): Generator<object> {
           },
         },
       });
-      yield { ignition: { version: '3.4.0' }, storage: { files: [...files, ...runtime] } };
+      yield { ignition: { version: '3.4.0' }, storage: { files: [...files, ...runtime, ...registries] } };
     }
   }
   yield pointerConfig('api-int:22623', Buffer.from('CA\n'), 'worker');

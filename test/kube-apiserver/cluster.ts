@@ -7,13 +7,22 @@ import type { TLSSocket } from 'node:tls';
 import type { Condition } from '../../src/controller/condition.ts';
 import { NOT_AFTER } from '../../src/certrotation/annotations.ts';
 import { createLog, silentLog } from '../../src/controller/log.ts';
-import { days } from '../../src/kube/duration.ts';
-import { SECRETS } from '../../src/kube/resource.ts';
+import { days, formatGoDuration } from '../../src/kube/duration.ts';
+import { isAlreadyExists } from '../../src/kube/error.ts';
+import { CONFIG_MAPS, SECRETS } from '../../src/kube/resource.ts';
 import { OPERAND_NAMESPACE } from '../../src/kube-apiserver/namespaces.ts';
-import { CLUSTER, KUBE_API_SERVERS, type KubeAPIServerStatus } from '../../src/kube-apiserver/resources.ts';
+import {
+  CLUSTER,
+  INFRASTRUCTURES,
+  KUBE_API_SERVERS,
+  type KubeAPIServerStatus,
+} from '../../src/kube-apiserver/resources.ts';
+import { ROTATION_BASE } from '../../src/kube-apiserver/rotation/base.ts';
 import { API_PORT } from '../../src/kube-apiserver/target-config/pod.ts';
 import { type LocalCluster, type LocalClusterOptions, startLocalCluster } from '../../src/local/cluster.ts';
+import { kubeApiserverPart } from '../../src/local/kube-apiserver-part.ts';
 import type { LocalNode } from '../../src/local/node.ts';
+import type { ClusterPart, RunningPart } from '../../src/local/part.ts';
 import type { LoadedReport } from '../../src/local/stand-in-input.ts';
 import type { CertificateAndKey } from '../../src/pki/authority.ts';
 import { issueClient, issueServing, issueSigner } from '../../src/pki/issue.ts';
@@ -42,6 +51,7 @@ export async function startTestCluster(
         ? silentLog
         : createLog({ name: 'cluster', destination: { write: line => appendFileSync(logFile, line) } }),
     ...options,
+    parts: [manyNodesPart(), ...(options.parts ?? [kubeApiserverPart])],
   });
   return {
     ...cluster,
@@ -49,6 +59,47 @@ export async function startTestCluster(
     async stop() {
       await cluster.close();
       rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+    },
+  };
+}
+
+/**
+ * Says that there are several control-plane nodes, also of a cluster with one: the startup monitor of single nodes would add five
+ * seconds to every revision, and has tests of its own.
+ */
+function manyNodesPart(): ClusterPart {
+  return {
+    name: 'topology',
+    async start({ kube, signal }) {
+      const body = { status: { controlPlaneTopology: 'HighlyAvailable' } };
+      await kube.patch(INFRASTRUCTURES, CLUSTER, { type: 'merge', body }, { subresource: 'status' });
+      return partThatIsDone(signal);
+    },
+  };
+}
+
+/** A part that has done its work when it has started. */
+export function partThatIsDone(signal: AbortSignal): RunningPart {
+  const ended = new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }));
+  return { ended, state: () => ({ ready: true, text: 'done' }) };
+}
+
+/**
+ * A day of another length for everybody: the operator, and the side containers on the nodes, which know it from the cluster
+ * (spec 20, 1.9). Comes before the parts that read it.
+ */
+export function rotationDayPart(dayMs: number): ClusterPart {
+  return {
+    name: 'rotation-day',
+    async start({ kube, signal }) {
+      const data = { base: formatGoDuration(dayMs) };
+      try {
+        await kube.create(CONFIG_MAPS, { metadata: ROTATION_BASE, data });
+      } catch (error) {
+        if (!isAlreadyExists(error)) throw error;
+        await kube.patch(CONFIG_MAPS, ROTATION_BASE, { type: 'merge', body: { data } });
+      }
+      return partThatIsDone(signal);
     },
   };
 }
@@ -110,8 +161,12 @@ export function fileOn(node: LocalNode, path: string): string {
   return readFileSync(join(node.root, path), 'utf8');
 }
 
-export async function eventually<T>(what: string, find: () => Promise<T | undefined | false>): Promise<T> {
-  const deadline = performance.now() + LONGEST_WAIT_MS;
+export async function eventually<T>(
+  what: string,
+  find: () => Promise<T | undefined | false>,
+  longestWaitMs = LONGEST_WAIT_MS,
+): Promise<T> {
+  const deadline = performance.now() + longestWaitMs;
   let last: unknown;
   for (;;) {
     try {
@@ -120,13 +175,12 @@ export async function eventually<T>(what: string, find: () => Promise<T | undefi
     } catch (error) {
       last = error;
     }
-    if (performance.now() > deadline)
-      throw new Error(`waited ${LONGEST_WAIT_MS / 1000} s for: ${what}`, { cause: last });
+    if (performance.now() > deadline) throw new Error(`waited ${longestWaitMs / 1000} s for: ${what}`, { cause: last });
     await new Promise(resolve => setTimeout(resolve, POLL_MS));
   }
 }
 
-const ISSUE = { keys: systemKeys, algorithm: 'P-256', lifetimeMs: days(30) } as const;
+export const ISSUE = { keys: systemKeys, algorithm: 'P-256', lifetimeMs: days(30) } as const;
 
 export const newCa = (commonName: string): Promise<CertificateAndKey> =>
   issueSigner({ ...ISSUE, now: new Date(), commonName });

@@ -1,75 +1,267 @@
 /**
- * A day of half a second: leaves are replaced every few seconds while real handshakes go on over every name the server has, with
- * the bundles and the client certificates as they are published. Nothing may fail, and nothing may restart.
+ * Real handshakes over every edge of the trust graph while every leaf rotates at least four times and every signer at least once:
+ * those with a life of months by themselves, in days of half a second; those with a life of years because their annotations are
+ * removed, in longer days, so that leaves wait until the new signers have spread. No handshake may fail.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
-import { BUNDLE_KEY } from '../../src/certrotation/bundle.ts';
-import { dataText } from '../../src/certrotation/secret.ts';
+import { ISSUER, NOT_AFTER, NOT_BEFORE } from '../../src/certrotation/annotations.ts';
+import { seconds } from '../../src/kube/duration.ts';
+import { EVENTS, SECRETS } from '../../src/kube/resource.ts';
 import { Informer } from '../../src/kube/informer.ts';
-import { CONFIG_MAPS, SECRETS } from '../../src/kube/resource.ts';
-import { KUBE_APISERVER_CHAINS } from '../../src/kube-apiserver/chains.ts';
-import { MANAGED_NAMESPACE } from '../../src/kube-apiserver/namespaces.ts';
-import { EXTERNAL_NAME, INTERNAL_NAME } from '../../src/local/cluster-inputs.ts';
+import { KUBE_APISERVER_CHAINS, type ObjectName, signersOf } from '../../src/kube-apiserver/chains.ts';
+import { CLUSTER, KUBE_API_SERVERS } from '../../src/kube-apiserver/resources.ts';
+import { kubeApiserverPart } from '../../src/local/kube-apiserver-part.ts';
 import type { LocalNode } from '../../src/local/node.ts';
-import { ask, loadedOn, startTestCluster, statusOf } from './cluster.ts';
+import { readCertificates } from '../../src/pki/pem.ts';
+import { bundleIn } from '../../src/trust/material.ts';
+import { deliveriesOf } from '../../src/trust/graph.ts';
+import { isSameObject, type ObjectRef, objectText, secret } from '../../src/trust/object.ts';
+import type { Prober } from '../../src/trust/prober.ts';
+import {
+  eventually,
+  forceRotation,
+  loadedOn,
+  rotationDayPart,
+  startTestCluster,
+  statusOf,
+  unwellConditions,
+} from './cluster.ts';
+import { type Edges, type Foreigners, graph, issueForeigners, startEdges } from './edges.ts';
 
-const DAY_MS = 500;
+const SHORT_DAY_MS = 500;
+const LONG_DAY_MS = seconds(60);
 const ROTATIONS = 4;
-const NAMES = ['localhost', 'kubernetes.default.svc', EXTERNAL_NAME, INTERNAL_NAME, 'localhost-recovery'];
-/** Leaves that live for a month; the others outlast any test. */
-const leaves = KUBE_APISERVER_CHAINS.filter(({ target }) => target.refreshDays === 15).map(({ target }) => target);
-/** Signers that rotate in the same time, at least once. */
-const signers = KUBE_APISERVER_CHAINS.filter(({ signer }) => signer.refreshDays <= 30).map(({ signer }) => signer);
-/** Whom kube-apiserver knows by its client CA. */
-const clients = KUBE_APISERVER_CHAINS.filter(
-  ({ target, controller }) => target.creator.kind === 'client' && controller !== 'AggregatorProxyClientCert',
-).map(({ target }) => target);
+/** Rounds of the prober after which a change has been seen by every edge several times. */
+const ROUNDS = 5;
+
+const targets = KUBE_APISERVER_CHAINS.map(({ target }) => target);
+const signers = signersOf(KUBE_APISERVER_CHAINS).map(({ signer }) => signer);
+/** Those that rotate in seconds by themselves, when a day is short. */
+const quickTargets = targets.filter(({ refreshDays }) => refreshDays === 15);
+const quickSigners = signers.filter(({ refreshDays }) => refreshDays <= 30);
+const [RECOVERY, NODE_ADMIN] = ['LocalhostRecoveryServing', 'NodeSystemAdminClient'].map(
+  name => KUBE_APISERVER_CHAINS.find(({ controller }) => controller === name)?.target as ObjectName,
+) as [ObjectName, ObjectName];
+const slowTargets = targets.filter(({ refreshDays }) => refreshDays !== 15);
+const slowSigners = signers.filter(({ refreshDays }) => refreshDays > 30);
 
 let cluster: Awaited<ReturnType<typeof startTestCluster>>;
-before(async () => {
-  cluster = await startTestCluster({ controlPlane: 1, dayMs: DAY_MS });
-  await cluster.ready();
+let node: LocalNode;
+let foreigners: Foreigners;
+let edges: Edges;
+let secrets: Informer<Secret>;
+const versions = new Map([...targets, ...signers].map(({ name }) => [name, new Set<string>()]));
+const rotations = ({ name }: ObjectName) => (versions.get(name)?.size ?? 0) - 1;
+
+before(() => startWith(SHORT_DAY_MS));
+after(async () => {
+  await stopEdges();
+  await cluster.stop();
 });
-after(() => cluster.stop());
 
-test(`every short leaf rotates ${ROTATIONS} times under handshakes that never fail`, { timeout: 90_000 }, async t => {
-  const [node] = cluster.controlPlane as [LocalNode];
-  const versions = new Map([...leaves, ...signers].map(({ name }) => [name, new Set<string>()]));
-  const secrets = new Informer<Secret>(cluster.kube, SECRETS);
-  const note = (secret: Secret) => versions.get(secret.metadata?.name ?? '')?.add(secret.data?.['tls.crt'] ?? '');
-  secrets.subscribe({ add: note, update: (_, secret) => note(secret) });
+test('days of half a second: leaves and signers rotate by themselves', { timeout: seconds(90) }, async t => {
+  const prober = edges.newProber();
+  prober.start();
+  t.after(() => prober.stop());
+  // This one in between: its signer stays, so nobody has to learn of anything.
+  const forced = forceUntil(NODE_ADMIN, ROTATIONS);
+  await eventually(
+    `${ROTATIONS} rotations of every leaf`,
+    async () =>
+      quickTargets.every(leaf => rotations(leaf) >= ROTATIONS) && quickSigners.every(signer => rotations(signer) > 0),
+    seconds(80),
+  );
+  await forced;
+  await someRounds(prober);
+  assertNoneRefused(prober, t);
+  assert.deepEqual(
+    (await unwellConditions(cluster)).filter(({ type }) => type.endsWith('Degraded')),
+    [],
+  );
+});
+
+test('longer days: signers with a life of years are forced; leaves follow when everybody knows them', async t => {
+  await stopEdges();
+  await cluster.close();
+  await startWith(LONG_DAY_MS, cluster.dir);
+  // What is left from short days would rotate at any moment, signer and leaf together. Nobody looks yet.
+  await Promise.all(quickSigners.map(forceAndWait));
+  await Promise.all(quickTargets.map(forceAndWait));
+  await eventually('every edge is well', allEdgesAreWell);
+
+  const prober = edges.newProber();
+  prober.start();
+  t.after(() => prober.stop());
+  const leaves = new Map(targets.map(target => [target.name, rotations(target)]));
+  const { latestAvailableRevision: revision = 0 } = await statusOf(cluster);
+
+  // Each of these is a restart, in which nothing spreads for seconds: too long for short days.
+  await forceUntil(RECOVERY, ROTATIONS - 1);
+  leaves.set(RECOVERY.name, ROTATIONS - 1);
+  await Promise.all(slowSigners.map(forceAndWait));
+  for (const signer of slowSigners) {
+    await eventually(`everybody knows ${signer.name}`, () => hasSpread(signer));
+  }
+  await rolledOut(revision);
+  await someRounds(prober);
+  assert.deepEqual(
+    new Map(targets.map(target => [target.name, rotations(target)])),
+    leaves,
+    'a new signer alone replaces no leaf (spec 20, 1.5)',
+  );
+
+  const { latestAvailableRevision: next = 0 } = await statusOf(cluster);
+  await Promise.all(targets.map(forceAndWait));
+  for (const { signer, target } of KUBE_APISERVER_CHAINS) {
+    const [signerSecret, leaf] = [await cluster.kube.get(SECRETS, signer), await cluster.kube.get(SECRETS, target)];
+    assert.equal(leaf.metadata?.annotations?.[ISSUER], signerSecret.metadata?.annotations?.[ISSUER], target.name);
+  }
+  await rolledOut(next);
+  await someRounds(prober);
+  assertNoneRefused(prober, t);
+  for (const target of targets) assert.ok(rotations(target) >= ROTATIONS, target.name);
+  for (const signer of signers) assert.ok(rotations(signer) > 0, signer.name);
+});
+
+test('the gap of the timed rule is seen: a leaf that is forced before its new signer has spread is refused', async t => {
+  const { signer, target } = KUBE_APISERVER_CHAINS.find(({ controller }) => controller === 'LocalhostServing')!;
+  const prober = edges.newProber();
+  prober.start();
+  t.after(() => prober.stop());
+  const manage = (managementState: string) =>
+    cluster.kube.patch(KUBE_API_SERVERS, CLUSTER, { type: 'merge', body: { spec: { managementState } } });
+  // Rotation goes on, combined bundles and revisions do not (spec 20, 6.1): nobody hears of the signer.
+  await manage('Unmanaged');
+  await forceAndWait(signer);
+  await forceAndWait(target);
+  const refusal = await eventually('a refusal', async () => {
+    const { edges: reports } = prober.snapshot();
+    return reports.find(({ edge }) => edge.startsWith('check-endpoints'))?.refusals[0];
+  });
+  assert.equal(refusal.by, 'client');
+  await manage('Managed');
+  await eventually('every edge is well', allEdgesAreWell);
+});
+
+test('whoever removed the annotations can read why there is a new certificate', async () => {
+  const { items } = await cluster.kube.list(EVENTS, {});
+  const messages = items.map(({ reason, message }) => `${reason} ${message}`);
+  for (const [reason, { name, namespace }] of [
+    ...slowSigners.map(signer => ['SignerUpdateRequired', signer] as const),
+    ...slowTargets.map(target => ['TargetUpdateRequired', target] as const),
+  ]) {
+    const wanted = `${reason} "${name}" in "${namespace}" requires a new`;
+    assert.ok(
+      messages.some(message => message.startsWith(wanted) && message.includes('missing notAfter')),
+      wanted,
+    );
+  }
+});
+
+async function startWith(dayMs: number, dir?: string): Promise<void> {
+  const parts = [rotationDayPart(dayMs), kubeApiserverPart];
+  cluster = await startTestCluster({ controlPlane: 1, parts, ...(dir === undefined ? {} : { dir }) });
+  [node] = cluster.controlPlane as [LocalNode];
+  foreigners ??= await issueForeigners(cluster);
+  await cluster.ready();
+  edges = await startEdges(cluster, foreigners);
+  secrets = new Informer<Secret>(cluster.kube, SECRETS);
+  const note = ({ metadata, data }: Secret) => versions.get(metadata?.name ?? '')?.add(data?.['tls.crt'] ?? '');
+  secrets.subscribe({ add: note, update: (_, changed) => note(changed) });
   secrets.start();
-  t.after(() => secrets.stop());
   await secrets.synced;
-  const { pid } = await loadedOn(node);
-  const { latestAvailableRevision } = await statusOf(cluster);
+}
 
-  let handshakes = 0;
-  const failures: string[] = [];
-  const rotations = ({ name }: { name: string }) => (versions.get(name)?.size ?? 0) - 1;
-  const rotated = () =>
-    leaves.every(leaf => rotations(leaf) >= ROTATIONS) && signers.every(signer => rotations(signer) > 0);
-  for (let round = 0; !rotated(); round++) {
-    const published = { namespace: MANAGED_NAMESPACE, name: 'kube-apiserver-server-ca' };
-    const ca = (await cluster.kube.get(CONFIG_MAPS, published)).data?.[BUNDLE_KEY] ?? '';
-    const client = clients[round % clients.length] as (typeof clients)[number];
-    const pair = await cluster.kube.get(SECRETS, { namespace: client.namespace, name: client.name });
-    const [cert = '', key = ''] = [dataText(pair, 'tls.crt'), dataText(pair, 'tls.key')];
-    for (const servername of NAMES) {
-      handshakes++;
-      try {
-        const { answer } = await ask(node, '/rotunda.dev/client', { servername, ca, cert, key });
-        if ((answer as { trusted?: boolean }).trusted !== true) failures.push(`${client.name} is not trusted`);
-      } catch (error) {
-        failures.push(`${servername}: ${(error as Error).message}`);
+async function stopEdges(): Promise<void> {
+  await edges.stop();
+  await secrets.stop();
+}
+
+/** Throws what is wrong when it is not so. */
+async function allEdgesAreWell(): Promise<true> {
+  const prober = edges.newProber();
+  await prober.probe();
+  const unwell = prober.snapshot().edges.filter(({ accepted }) => accepted === 0);
+  if (unwell.length > 0) throw new Error(JSON.stringify(unwell));
+  return true;
+}
+
+/** Removes the annotation, and waits for the certificate that takes the place of the old one. */
+async function forceAndWait(object: ObjectName): Promise<void> {
+  const old = (await cluster.kube.get(SECRETS, object)).data?.['tls.crt'];
+  await forceRotation(cluster, object.namespace, object.name);
+  await eventually(`a new ${object.name}`, async () => {
+    const { metadata, data } = await cluster.kube.get(SECRETS, object);
+    const { [NOT_AFTER]: notAfter, [NOT_BEFORE]: notBefore } = metadata?.annotations ?? {};
+    return data?.['tls.crt'] !== old && notAfter !== undefined && notBefore !== undefined;
+  });
+}
+
+async function forceUntil(object: ObjectName, count: number): Promise<void> {
+  while (rotations(object) < count) await forceAndWait(object);
+}
+
+/** Whether a signer is in every bundle that the graph says it gets into, in the API and on the node. */
+async function hasSpread(signer: ObjectName): Promise<boolean> {
+  const { data = {} } = await cluster.kube.get(SECRETS, signer);
+  const [own] = readCertificates(Buffer.from(data['tls.crt'] ?? '', 'base64').toString()).certificates;
+  const knows = (texts: Readonly<Record<string, string>>) =>
+    readCertificates(bundleIn(texts)).certificates.some(({ der }) => own?.der.equals(der));
+  for (const object of reachedFrom(secret(signer.namespace, signer.name))) {
+    const asObject = { object, files: [], isDelivered: false, takes: 'on-use' } as const;
+    if (!knows((await edges.read(asObject, 'anywhere')) ?? {})) return false;
+    for (const { hostDirectory, files } of deliveriesOf(graph, object)) {
+      const paths = files.map(file => `${hostDirectory}/${file}`);
+      for (const path of paths) {
+        const onNode = { object, files: [path], isDelivered: true, takes: 'on-use' } as const;
+        if (!knows((await edges.read(onNode, node.name)) ?? {})) return false;
       }
     }
   }
-  t.diagnostic(`${handshakes} handshakes, ${failures.length} failures`);
-  assert.deepEqual([...new Set(failures)], [], `${failures.length} of ${handshakes} handshakes failed`);
-  assert.ok(handshakes > 100);
-  assert.equal((await loadedOn(node)).pid, pid);
-  assert.equal((await statusOf(cluster)).latestAvailableRevision, latestAvailableRevision);
-});
+  const { inputs } = await loadedOn(node);
+  return inputs.every(({ isStale, name }) => !isStale || name === 'service-account-signing-key');
+}
+
+function reachedFrom(start: ObjectRef): ObjectRef[] {
+  const reached = new Map<string, ObjectRef>();
+  const walk = (from: ObjectRef) => {
+    for (const { to } of graph.flows.filter(flow => isSameObject(flow.from, from))) {
+      if (reached.has(objectText(to))) continue;
+      reached.set(objectText(to), to);
+      walk(to);
+    }
+  };
+  walk(start);
+  return [...reached.values()];
+}
+
+/** Waits for a revision after `revision`, on the node and in the status. */
+async function rolledOut(revision: number): Promise<void> {
+  await eventually('a new revision', async () => ((await statusOf(cluster)).latestAvailableRevision ?? 0) > revision);
+  await eventually('no work under way', async () => {
+    const { latestAvailableRevision, nodeStatuses = [] } = await statusOf(cluster);
+    return nodeStatuses.every(({ currentRevision }) => currentRevision === latestAvailableRevision);
+  });
+  await cluster.ready();
+}
+
+async function someRounds(prober: Prober): Promise<void> {
+  const { rounds } = prober.snapshot();
+  await eventually('some rounds of the prober', async () => prober.snapshot().rounds >= rounds + ROUNDS);
+}
+
+function assertNoneRefused(prober: Prober, t: { diagnostic(text: string): void }): void {
+  const { rounds, edges: reports } = prober.snapshot();
+  const sum = (pick: (report: (typeof reports)[number]) => number) =>
+    reports.reduce((n, report) => n + pick(report), 0);
+  t.diagnostic(
+    `${reports.length} edges, ${rounds} rounds: ${sum(r => r.accepted)} accepted, ${sum(r => r.refused)} refused, ` +
+      `${sum(r => r.unreachable)} while the server was being replaced`,
+  );
+  for (const { edge, accepted, refusals, skipped } of reports) {
+    assert.deepEqual([edge, refusals, skipped], [edge, [], undefined]);
+    assert.ok(accepted >= ROUNDS, `${edge}: ${accepted} handshakes`);
+  }
+}

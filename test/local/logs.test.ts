@@ -123,7 +123,7 @@ test('kubectl logs: all, tail, since, previous, follow, and clear refusals', {
   );
 });
 
-test('a program whose node never comes back ends by itself', async t => {
+test('a program whose node never comes back ends by itself, and ends the others of its pod', async t => {
   const guard = fileURLToPath(new URL('../../src/local/orphan-guard.ts', import.meta.url));
   const env = {
     ...process.env,
@@ -131,6 +131,15 @@ test('a program whose node never comes back ends by itself', async t => {
     ROTUNDA_ORPHAN_MS: '100',
   };
   const code = `process.on('SIGTERM', () => process.exit(7)); setInterval(() => {}, 1000)`;
-  const child = spawn(process.execPath, ['--import', pathToFileURL(guard).href, '-e', code], { env, stdio: 'ignore' });
+  // One that is not ours, such as a real etcd, has nobody else to end it.
+  const pod = `${temporaryDirectory(t)}//uid`;
+  const other = spawn('sleep', ['600'], { env: { ...env, ROTUNDA_CONTAINER: `${pod}/other` }, stdio: 'ignore' });
+  t.after(() => other.kill('SIGKILL'));
+  const otherEnded = once(other, 'exit');
+  const child = spawn(process.execPath, ['--import', pathToFileURL(guard).href, '-e', code], {
+    env: { ...env, ROTUNDA_CONTAINER: `${pod}/own` },
+    stdio: 'ignore',
+  });
   assert.deepEqual(await once(child, 'exit'), [7, null]);
+  assert.deepEqual(await otherEnded, [null, 'SIGTERM']);
 });

@@ -122,6 +122,28 @@ test('a node that is killed finds its processes again', async t => {
   assert.deepEqual(processesBelow(root), [], 'a node that stops leaves nothing running');
 });
 
+test('a program of ours that ends while its node is away leaves word of how', async t => {
+  const { api, root, start } = await setup(t);
+  const guard = new URL('../../src/local/orphan-guard.ts', import.meta.url).href;
+  const ends = `process.on('SIGUSR2', () => process.exit(0)); setInterval(() => {}, 1000)`;
+  const command = [process.execPath, '--import', guard, '-e', ends];
+  await api.kube.create(PODS, nodePod('once', '', { command }, { nodeName: 'master-0', restartPolicy: 'OnFailure' }));
+  const first = await start();
+  const pod = await eventuallyPod(api.engine, 'once', 'ready', isReady);
+  await eventually('its own code to run', () => {
+    // Until then the signal would end it.
+    const caught = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pidOf(pod)}/status`, 'latin1'))?.[1] ?? '0';
+    return (BigInt(`0x${caught}`) & (1n << 11n)) !== 0n;
+  });
+  await killed(first);
+  process.kill(pidOf(pod), 'SIGUSR2');
+  await eventually('it to end', () => processesBelow(root).length === 0);
+  await start();
+  const over = await eventuallyPod(api.engine, 'once', 'over', ({ status }) => status?.phase === 'Succeeded');
+  const { restartCount, state } = over.status?.containerStatuses?.[0] ?? {};
+  assert.deepEqual([restartCount, state?.terminated?.exitCode, state?.terminated?.reason], [0, 0, 'Completed']);
+});
+
 test('killed at any moment of a roll-out, the node comes to the newest revision and one process', async t => {
   const { api, root, start } = await setup(t);
   let revision = 0;

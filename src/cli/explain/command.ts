@@ -1,101 +1,63 @@
 import type { Command } from 'commander';
-import { dump } from 'js-yaml';
-import { days, parseGoDuration } from '../../kube/duration.ts';
-import { floorToMs, parseRfc3339 } from '../../kube/time.ts';
-import { printTable, visible } from '../table.ts';
+import { type SourceFlags, withNamespaceFlags, withSourceFlags } from '../cluster-flags.ts';
 import { UsageError } from '../usage-error.ts';
-import { type Explanation, explain } from './explain.ts';
-import { loadObjects } from './load.ts';
 
-interface Flags {
-  filename: string[];
-  now?: string;
-  output: string;
-  refresh?: string;
-  rotationDay?: string;
-  recovery?: boolean;
+export interface ExplainFlags extends SourceFlags {
+  readonly filename?: readonly string[] | undefined;
+  readonly now?: string | undefined;
+  readonly output: string;
+  readonly refresh?: string | undefined;
+  readonly rotationDay?: string | undefined;
+  readonly recovery?: boolean | undefined;
+  readonly pool?: string | undefined;
 }
 
 /** `rotunda explain`: keep or regenerate, why, and when that changes. */
 export function addExplain(program: Command): void {
-  program
+  const command = program
     .command('explain')
-    .summary('say for each signer, bundle and target: keep or regenerate, why, and when that changes')
+    .summary('say for certificates: keep or regenerate, why, until when; for a MachineConfig: what it does to nodes')
     .description(
-      'Reads Secrets and ConfigMaps from files or folders (a must-gather works too) and runs the decisions of the rotation\n' +
-        'controllers over them, without a cluster. Nothing is written. Exit code 0 when everything is fine, 1 when an object\n' +
-        'needs a person (action "fail"), 2 when the input cannot be read.',
+      'Runs the decisions of the rotation controllers over the objects of a cluster, or over Secrets and ConfigMaps from files or\n' +
+        'folders (-f; a must-gather works too) without a cluster. Nothing is written. Exit code 0 when everything is fine, 1 when an\n' +
+        'object needs a person (action "fail") or a name is not found, 2 when the input cannot be read.\n\n' +
+        'machineconfig/NAME says what that MachineConfig does to nodes instead: which would be drained, rebooted, reloaded or only\n' +
+        'written, by the functions that render and roll out. With -f as if that file had been applied.',
     )
-    .requiredOption('-f, --filename <path...>', 'files, folders, or - for standard input')
+    .argument('[names...]', 'only these: NAME, secret/NAME or configmap/NAME; or one machineconfig/NAME')
+    .option('-f, --filename <path...>', 'files, folders, or - for standard input');
+  withNamespaceFlags(withSourceFlags(command))
     .option('--now <time>', 'decide as of this moment, RFC 3339 (default: the clock)')
     .option('-o, --output <format>', 'table, json or yaml', 'table')
     .option('--refresh <duration>', 'refresh time of objects that do not say theirs, such as 360h')
-    .option('--rotation-day <duration>', 'length of one rotation day (default 24h)')
+    .option('--rotation-day <duration>', 'length of one rotation day (default: what the cluster says, else 24h)')
     .option('--recovery', 'decide as the recovery process does: only what is expired or unusable')
+    .option('--pool <name>', 'for a machineconfig: only the nodes of this pool (default: of all pools that select it)')
     .addHelpText(
       'after',
-      '\nExample:\n  oc get secrets,configmaps -A -o yaml | rotunda explain -f - --now 2027-01-01T00:00:00Z',
+      '\nExamples:\n  rotunda explain aggregator-client\n' +
+        '  oc get secrets,configmaps -A -o yaml | rotunda explain -f - --now 2027-01-01T00:00:00Z\n' +
+        '  rotunda explain machineconfig/99-worker-chrony --pool worker -f chrony.yaml',
     )
-    .action((flags: Flags) => {
-      const now = flags.now === undefined ? new Date() : timeFrom(flags.now);
-      const { secrets, configMaps, others, warnings } = loadObjects(flags.filename);
-      const explanations = explain(secrets, configMaps, {
-        now,
-        dayMs: flags.rotationDay === undefined ? days(1) : durationFrom('--rotation-day', flags.rotationDay),
-        refreshMs: flags.refresh === undefined ? undefined : durationFrom('--refresh', flags.refresh),
-        refreshOnlyWhenExpired: flags.recovery ?? false,
-      });
-      for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
-      process.stdout.write(render(explanations, flags.output));
-      const passed = secrets.length + configMaps.length - explanations.length + others;
-      if (explanations.length === 0) process.stderr.write('no signers, bundles or targets found\n');
-      if (passed > 0) process.stderr.write(`${passed} other objects passed over\n`);
-      if (explanations.some(({ action }) => action === 'fail')) process.exitCode = 1;
+    .action(async (names: string[], flags: ExplainFlags) => {
+      const machineConfig = machineConfigOf(names, flags);
+      if (machineConfig !== undefined) {
+        const { explainMachineConfig } = await import('./machine-config.ts');
+        return explainMachineConfig(machineConfig, flags);
+      }
+      const { runExplain } = await import('./run.ts');
+      await runExplain(names, flags);
     });
 }
 
-function render(explanations: readonly Explanation[], format: string): string {
-  if (format === 'json') return `${JSON.stringify(explanations, undefined, 2)}\n`;
-  if (format === 'yaml') return dump(explanations);
-  if (format !== 'table') throw new UsageError(`--output must be table, json or yaml, found "${format}"`);
-  if (explanations.length === 0) return '';
-  const rows = explanations.map(({ role, namespace, name, action, until, rule, reason }) => [
-    role,
-    namespace,
-    name,
-    action,
-    until === undefined ? (action === 'fail' ? '' : 'now') : `${until.slice(0, 19)}Z`,
-    rule,
-    // Reasons of several lines list certificates; the table shows the first, json and yaml all.
-    `${action === 'keep' ? 'then: ' : ''}${reason.split('\n', 1)[0]}`,
-  ]);
-  const table = printTable(['ROLE', 'NAMESPACE', 'NAME', 'DECISION', 'CHANGES', 'RULE', 'REASON'], rows);
-  return table + notesOf(explanations);
-}
-
-/** Each note once, with the objects it is about. */
-function notesOf(explanations: readonly Explanation[]): string {
-  const notes = new Map<string, string[]>();
-  for (const { name, notes: own } of explanations) {
-    for (const note of own) notes.set(note, [...(notes.get(note) ?? []), name]);
+/** The MachineConfig that is asked about, if one is. */
+function machineConfigOf(names: readonly string[], { pool, from }: ExplainFlags): string | undefined {
+  const [found] = names.flatMap(name => /^(?:machineconfigs?|mc)\/(.+)$/.exec(name)?.slice(1) ?? []);
+  if (found === undefined) {
+    if (pool !== undefined) throw new UsageError('--pool goes with machineconfig/NAME only');
+    return undefined;
   }
-  const line = (note: string, names: string[]) =>
-    `${visible(`note: ${note}: ${names.slice(0, 3).join(', ')}${names.length > 3 ? ` and ${names.length - 3} more` : ''}`)}\n`;
-  return [...notes].map(([note, names]) => line(note, names)).join('');
-}
-
-function timeFrom(text: string): Date {
-  const instant = parseRfc3339(text);
-  if (instant === undefined) {
-    throw new UsageError(`--now must be a time such as 2027-01-01T00:00:00Z, found "${text}"`);
-  }
-  return floorToMs(instant);
-}
-
-function durationFrom(flag: string, text: string): number {
-  const duration = parseGoDuration(text);
-  if (duration === undefined || duration <= 0) {
-    throw new UsageError(`${flag} must be a duration above 0 such as 360h or 10s, found "${text}"`);
-  }
-  return duration;
+  if (names.length > 1) throw new UsageError(`machineconfig/${found} is explained alone, found ${names.length} names`);
+  if (from !== undefined) throw new UsageError(`machineconfig/${found} is explained on a cluster, not with --from`);
+  return found;
 }

@@ -1,15 +1,16 @@
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
-import { type CertificateRole, ISSUER, NOT_AFTER, REFRESH_PERIOD, roleOf } from '../../certrotation/annotations.ts';
+import { type CertificateRole, REFRESH_PERIOD, roleOf } from '../../certrotation/annotations.ts';
 import { BUNDLE_KEY, decideBundle } from '../../certrotation/bundle.ts';
 import { type CertCreator, clientCreator, servingCreator } from '../../certrotation/creator.ts';
-import type { Decision } from '../../certrotation/decision.ts';
+import { type Decision, regenerate } from '../../certrotation/decision.ts';
 import { annotationsOf, dataText, TLS_CERT, TLS_KEY } from '../../certrotation/secret.ts';
 import { decideSigner, decideSignerByAnnotations } from '../../certrotation/signer.ts';
 import { decideTarget } from '../../certrotation/target.ts';
 import { days, parseGoDuration } from '../../kube/duration.ts';
-import { type Chain, KUBE_APISERVER_CHAINS } from '../../kube-apiserver/chains.ts';
 import type { Certificate } from '../../pki/certificate.ts';
-import { readCertificates } from '../../pki/pem.ts';
+import { chainOfNextSigner, chainOfSigner, chainOfTarget, type KnownObject } from '../inventory/known-chains.ts';
+import type { PublicSecret } from '../inventory/public-secret.ts';
+import { certificatesIn, Relations } from '../inventory/relations.ts';
 
 /** What the rules say about one object at one moment. */
 export interface Explanation {
@@ -37,11 +38,11 @@ export interface ExplainOptions {
 
 /** Runs the decisions of the controllers over objects without a cluster. Signers first, then bundles, then targets. */
 export function explain(
-  secrets: readonly Secret[],
+  secrets: readonly PublicSecret[],
   configMaps: readonly ConfigMap[],
   options: ExplainOptions,
 ): Explanation[] {
-  const world = new World(secrets, configMaps);
+  const world = new Relations(secrets, configMaps);
   const signers = secrets
     .filter(secret => world.role(secret) === 'signer')
     .map(secret => explainSigner(secret, options));
@@ -52,16 +53,25 @@ export function explain(
   return [signers, bundles, targets].flatMap(list => list.sort((a, b) => (pathOf(a) < pathOf(b) ? -1 : 1)));
 }
 
-function explainSigner(secret: Secret, options: ExplainOptions): Explanation {
+function explainSigner(secret: PublicSecret, options: ExplainOptions): Explanation {
   const notes: string[] = [];
-  const policy = policyOf(secret, chain => [chain.signer], options, notes);
+  const known = chainOfSigner(secret)?.signer ?? chainOfNextSigner(secret)?.nextSigner;
+  const policy = policyOf(secret, known, options, notes);
   const decide = hasContent(secret, notes)
     ? decideSigner.bind(undefined, secret)
     : decideSignerByAnnotations.bind(undefined, annotationsOf(secret));
-  return explanation('signer', 'Secret', secret, decide(policy, options.now), notes);
+  const decision = decide(policy, options.now);
+  // A new CA would hide the corruption: a person has to look (4.5).
+  const broken = decision.action === 'keep' && secret.keyProblem;
+  if (decision.action === 'keep' && isPastItsEnd(secret, options.now)) {
+    // The annotations promise more than the certificate holds (X-1).
+    return explanation('signer', 'Secret', secret, regenerate('X-1', 'already expired'), notes);
+  }
+  const answer: Decision = broken ? { action: 'fail', rule: '4.5', error: broken } : decision;
+  return explanation('signer', 'Secret', secret, answer, notes);
 }
 
-function explainBundle(configMap: ConfigMap, world: World, options: ExplainOptions): Explanation | undefined {
+function explainBundle(configMap: ConfigMap, world: Relations, options: ExplainOptions): Explanation | undefined {
   const signer = world.signerOfBundle(configMap);
   const known = signer !== undefined || roleOf(configMap.metadata?.labels) === 'ca-bundle';
   if (!known) return undefined;
@@ -80,9 +90,9 @@ function explainBundle(configMap: ConfigMap, world: World, options: ExplainOptio
   return explanation('ca-bundle', 'ConfigMap', configMap, decision, notes);
 }
 
-function explainTarget(secret: Secret, world: World, options: ExplainOptions): Explanation {
+function explainTarget(secret: PublicSecret, world: Relations, options: ExplainOptions): Explanation {
   const notes: string[] = [];
-  const { refreshMs, refreshOnlyWhenExpired } = policyOf(secret, chain => [chain.target], options, notes);
+  const { refreshMs, refreshOnlyWhenExpired } = policyOf(secret, chainOfTarget(secret)?.target, options, notes);
   const signer = world.signerOfTarget(secret);
   if (signer === undefined) notes.push('its signer is not among the files: counted as old enough (T-8)');
   const bundle = signer && world.bundleOf(signer);
@@ -93,7 +103,10 @@ function explainTarget(secret: Secret, world: World, options: ExplainOptions): E
   const decision = hasContent(secret, notes)
     ? decideTarget(secret, certificates, bundle, { creator, refreshMs, refreshOnlyWhenExpired }, now)
     : creator.decide({ secret, signer: certificates, bundle, refreshMs, refreshOnlyWhenExpired, now });
-  return explanation('target', 'Secret', secret, decision, notes);
+  const expired = isPastItsEnd(secret, now) && 'the certificate expired before its annotation';
+  const broken = decision.action === 'keep' && !refreshOnlyWhenExpired && (secret.keyProblem || expired);
+  const answer = broken ? regenerate('X-3', `unusable content: ${broken}`) : decision;
+  return explanation('target', 'Secret', secret, answer, notes);
 }
 
 function explanation(
@@ -121,91 +134,16 @@ function explanation(
   }
 }
 
-interface FoundSigner {
-  readonly secret: Secret;
-  readonly certificate: Certificate | undefined;
-}
-
-/** The given objects and who belongs to whom. */
-class World {
-  readonly #signers: readonly FoundSigner[];
-  readonly #bundles: readonly { configMap: ConfigMap; certificates: readonly Certificate[] }[];
-
-  constructor(secrets: readonly Secret[], configMaps: readonly ConfigMap[]) {
-    this.#signers = secrets
-      .filter(secret => this.role(secret) === 'signer')
-      .map(secret => ({ secret, certificate: certificatesIn(dataText(secret, TLS_CERT))[0] }));
-    this.#bundles = configMaps
-      .filter(({ data }) => data?.[BUNDLE_KEY] !== undefined)
-      .map(configMap => ({ configMap, certificates: certificatesIn(configMap.data?.[BUNDLE_KEY]) }));
-  }
-
-  /** By label, else by our table, else by what the certificate is; undefined for Secrets that are not ours to judge. */
-  role(secret: Secret): CertificateRole | undefined {
-    const labelled = roleOf(secret.metadata?.labels);
-    if (labelled !== 'unknown') return labelled;
-    if (chainOf(secret, chain => [chain.signer])) return 'signer';
-    if (chainOf(secret, chain => [chain.target])) return 'target';
-    if (annotationsOf(secret)[NOT_AFTER] === undefined) return undefined;
-    const [certificate] = certificatesIn(dataText(secret, TLS_CERT));
-    return certificate?.isCA && certificate.issuer.der.equals(certificate.subject.der) ? 'signer' : 'target';
-  }
-
-  signerOfTarget(target: Secret): FoundSigner | undefined {
-    const chain = chainOf(target, ({ target: object }) => [object]);
-    if (chain !== undefined) return this.#signers.find(({ secret }) => isNamed(secret, chain.signer));
-    // The common name of a signer names its Secret: <namespace>_<name>@<seconds>.
-    const [, namespace, name] = /^([^_]+)_(.+)@\d+$/.exec(annotationsOf(target)[ISSUER] ?? '') ?? [];
-    if (namespace === undefined || name === undefined) return undefined;
-    return this.#signers.find(({ secret }) => isNamed(secret, { namespace, name }));
-  }
-
-  signerOfBundle(bundle: ConfigMap): FoundSigner | undefined {
-    const chain = chainOf(bundle, ({ bundle: object }) => [object]);
-    if (chain !== undefined) return this.#signers.find(({ secret }) => isNamed(secret, chain.signer));
-    if (roleOf(bundle.metadata?.labels) !== 'ca-bundle') return undefined;
-    const inside = this.#bundles.find(({ configMap }) => configMap === bundle)?.certificates ?? [];
-    return this.#signers.find(
-      ({ certificate }) => certificate && inside.some(({ der }) => der.equals(certificate.der)),
-    );
-  }
-
-  bundleOf(signer: FoundSigner): readonly Certificate[] | undefined {
-    const chain = chainOf(signer.secret, ({ signer: object }) => [object]);
-    const named = chain && this.#bundles.find(({ configMap }) => isNamed(configMap, chain.bundle));
-    if (named !== undefined) return named.certificates;
-    const { certificate } = signer;
-    const holder = this.#bundles.find(
-      ({ configMap, certificates }) =>
-        roleOf(configMap.metadata?.labels) === 'ca-bundle' &&
-        certificates.some(({ der }) => certificate !== undefined && der.equals(certificate.der)),
-    );
-    return holder?.certificates;
-  }
-}
-
-type Named = { readonly namespace: string; readonly name: string };
-
-function chainOf(object: Secret | ConfigMap, part: (chain: Chain) => Named[]): Chain | undefined {
-  return KUBE_APISERVER_CHAINS.find(chain => part(chain).some(named => isNamed(object, named)));
-}
-
-function isNamed(object: Secret | ConfigMap, { namespace, name }: Named): boolean {
-  return object.metadata?.namespace === namespace && object.metadata.name === name;
-}
-
 function policyOf(
   secret: Secret,
-  part: (chain: Chain) => Chain['signer'][],
+  known: KnownObject | undefined,
   { dayMs, refreshMs, refreshOnlyWhenExpired = false }: ExplainOptions,
   notes: string[],
 ) {
   const validityMs = days(1);
   const own = parseGoDuration(annotationsOf(secret)[REFRESH_PERIOD] ?? '');
   if (own !== undefined && own > 0) return { validityMs, refreshMs: own, refreshOnlyWhenExpired };
-  const chain = chainOf(secret, part);
-  const object = chain && part(chain).find(named => isNamed(secret, named));
-  if (object !== undefined) return { validityMs, refreshMs: object.refreshDays * dayMs, refreshOnlyWhenExpired };
+  if (known !== undefined) return { validityMs, refreshMs: known.refreshDays * dayMs, refreshOnlyWhenExpired };
   if (refreshMs !== undefined) return { validityMs, refreshMs, refreshOnlyWhenExpired };
   notes.push('its refresh time is not known: only the 80 % rule was used (give --refresh)');
   return { validityMs, refreshMs: NEVER_MS, refreshOnlyWhenExpired };
@@ -215,9 +153,9 @@ function policyOf(
 const NEVER_MS = days(365 * 10_000);
 
 function creatorOf(secret: Secret, notes: string[]): CertCreator {
-  const creator = chainOf(secret, chain => [chain.target])?.target.creator;
+  const creator = chainOfTarget(secret)?.target.creator;
   if (creator?.kind === 'client') return clientCreator(creator.user);
-  if (creator !== undefined && typeof creator.hostnames !== 'string')
+  if (creator?.kind === 'serving' && typeof creator.hostnames !== 'string')
     return servingCreator({ hostnames: creator.hostnames });
   const hostnames = secret.metadata?.annotations?.['auth.openshift.io/certificate-hostnames'];
   if (hostnames !== undefined) notes.push('the host names required now are not in the files: not compared (H-1)');
@@ -227,19 +165,18 @@ function creatorOf(secret: Secret, notes: string[]): CertCreator {
 /** What `oc adm inspect` writes in place of a private value. */
 const ELIDED = /^\d+ bytes long$/;
 
-function hasContent(secret: Secret, notes: string[]): boolean {
+function hasContent(secret: PublicSecret, notes: string[]): boolean {
+  // Somebody has looked at the key and put it away.
+  if (secret.keyProblem !== undefined) return false;
   const key = dataText(secret, TLS_KEY);
   if (secret.data !== undefined && !(key !== undefined && ELIDED.test(key))) return true;
   notes.push('the private key is not in the file: only the annotations were judged');
   return false;
 }
 
-function certificatesIn(text: string | undefined): readonly Certificate[] {
-  try {
-    return text ? readCertificates(text).certificates : [];
-  } catch {
-    return [];
-  }
+function isPastItsEnd(secret: PublicSecret, now: Date): boolean {
+  const [certificate] = certificatesIn(dataText(secret, TLS_CERT));
+  return certificate !== undefined && now > certificate.notAfter;
 }
 
 function newest(certificates: readonly Certificate[]): Certificate | undefined {

@@ -4,19 +4,22 @@ import { VERSION } from '../../kube/version.ts';
 import type { OperandProgram } from '../../kube-apiserver/target-config/controller.ts';
 import { rotationDayFrom } from '../flag-values.ts';
 import { UsageError } from '../usage-error.ts';
-import type { OperatorFlags } from './process.ts';
+import { withOperatorFlags } from './flags.ts';
+import { addMachineConfig } from './machine-config.ts';
+import type { OperatorFlags, OperatorTools } from './process.ts';
 
 interface KubeApiserverFlags extends OperatorFlags {
   readonly rotationDay?: string;
   readonly flavor: string;
   readonly image: string;
-  readonly operatorImage: string;
+  readonly operatorImage?: string;
 }
 
 /** The operators, one process each, against any cluster. */
 export function addOperators(program: Command): void {
   addKubeApiserverOperator(program);
   addEtcdOperator(program);
+  addMachineConfig(program);
 }
 
 function addKubeApiserverOperator(program: Command): void {
@@ -32,9 +35,9 @@ function addKubeApiserverOperator(program: Command): void {
     .option('--rotation-day <duration>', 'length of one rotation day, for all chains (default 24h)')
     .option('--flavor <name>', 'how kube-apiserver is started: kubernetes or openshift', 'kubernetes')
     .option('--image <image>', 'image with kube-apiserver', 'kube-apiserver')
-    .option('--operator-image <image>', 'image with this program', 'rotunda')
+    .option('--operator-image <image>', 'image with this program (default: that of the own pod, else rotunda)')
     .action(async (flags: KubeApiserverFlags) => {
-      const { flavor, image, operatorImage } = flags;
+      const { flavor, image } = flags;
       if (flavor !== 'kubernetes' && flavor !== 'openshift') {
         throw new UsageError(`--flavor must be kubernetes or openshift, found "${flavor}"`);
       }
@@ -44,19 +47,20 @@ function addKubeApiserverOperator(program: Command): void {
         import('../../kube-apiserver/operator.ts'),
         import('../../pki/keys.ts'),
       ]);
-      const operandProgram: OperandProgram = {
-        flavor,
-        image,
-        operatorImage,
-        operatorCommand: ['rotunda'],
-        version: VERSION,
-      };
       await runOperator(
         {
           name: 'kube-apiserver-operator',
           namespace: 'openshift-kube-apiserver-operator',
-          work: (tools, signal) =>
-            runKubeApiserverOperator({ ...tools, keys: systemKeys, program: operandProgram, dayMs }, signal),
+          work: async (tools, signal) => {
+            const program: OperandProgram = {
+              flavor,
+              image,
+              operatorImage: await operatorImageOf(flags, tools),
+              operatorCommand: ['rotunda'],
+              version: VERSION,
+            };
+            await runKubeApiserverOperator({ ...tools, keys: systemKeys, program, dayMs }, signal);
+          },
         },
         flags,
       );
@@ -66,7 +70,7 @@ function addKubeApiserverOperator(program: Command): void {
 interface EtcdFlags extends OperatorFlags {
   readonly rotationDay?: string;
   readonly image: string;
-  readonly operatorImage: string;
+  readonly operatorImage?: string;
   readonly etcdVersion: string;
 }
 
@@ -82,7 +86,7 @@ function addEtcdOperator(program: Command): void {
   )
     .option('--rotation-day <duration>', 'length of one rotation day, for all chains (default 24h)')
     .option('--image <image>', 'image with etcd', 'etcd')
-    .option('--operator-image <image>', 'image with this program', 'rotunda')
+    .option('--operator-image <image>', 'image with this program (default: that of the own pod, else rotunda)')
     .option('--etcd-version <version>', 'version of etcd in that image', 'unknown')
     .action(async (flags: EtcdFlags) => {
       const dayMs = flags.rotationDay === undefined ? undefined : rotationDayFrom(flags.rotationDay);
@@ -92,20 +96,20 @@ function addEtcdOperator(program: Command): void {
         import('../../etcd/program.ts'),
         import('../../etcd/profile.ts'),
       ]);
-      const { image, operatorImage, etcdVersion: version } = flags;
-      const operand: EtcdOperand = {
-        image,
-        operatorImage,
-        version,
-        command: ['rotunda'],
-        listenOn: 'all',
-        withMetricsProxy: true,
-      };
+      const { image, etcdVersion: version } = flags;
       await runOperator(
         {
           name: 'etcd-operator',
           namespace: 'openshift-etcd-operator',
           work: async (tools, signal) => {
+            const operand: EtcdOperand = {
+              image,
+              operatorImage: await operatorImageOf(flags, tools),
+              version,
+              command: ['rotunda'],
+              listenOn: 'all',
+              withMetricsProxy: true,
+            };
             await ensureCluster(tools.kube, signal);
             await etcdProgram({ ...tools, operand, profile: profileLater(dayMs) }).run(signal);
           },
@@ -115,14 +119,7 @@ function addEtcdOperator(program: Command): void {
     });
 }
 
-function withOperatorFlags(command: Command): Command {
-  return command
-    .option(
-      '--kubeconfig <file>',
-      'how to reach the cluster (default: KUBECONFIG, ~/.kube/config, the service account of the pod)',
-    )
-    .option('--context <name>', 'context of the kubeconfig')
-    .option('--listen <address>', 'where health and metrics are served', '127.0.0.1:0')
-    .option('--no-leader-elect', 'work without asking who leads; for a single instance only')
-    .option('--log-level <level>', 'debug, info, warn or error', 'info');
+/** Installers and side containers run from the image of the operator, unless somebody says otherwise. */
+async function operatorImageOf(flags: { readonly operatorImage?: string }, tools: OperatorTools): Promise<string> {
+  return flags.operatorImage ?? (await tools.ownImage()) ?? 'rotunda';
 }

@@ -1,19 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import type { ObjectReference } from 'kubernetes-types/core/v1.d.ts';
 import { createLog, type Log } from '../../controller/log.ts';
 import { startHealthServer } from '../../controller/health.ts';
 import { createRegistry, type Registry } from '../../controller/metrics.ts';
 import { HttpKube } from '../../kube/client.ts';
 import { type Clock, systemClock } from '../../kube/clock.ts';
+import { createIfMissing } from '../../kube/create-if-missing.ts';
 import { SINGLETON_CORRELATION } from '../../kube/event-correlation.ts';
 import { EventWriter } from '../../kube/event-writer.ts';
 import type { EventRecorder } from '../../kube/events.ts';
+import { getIfPresent } from '../../kube/get.ts';
 import { findInvolvedObject } from '../../kube/involved-object.ts';
 import { loadAccess } from '../../kube/kubeconfig.ts';
-import { acquireLease } from '../../kube/lease.ts';
+import { acquireLease, type LeaseOptions } from '../../kube/lease.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { Kube } from '../../kube/port.ts';
-import { NAMESPACES } from '../../kube/resource.ts';
+import { NAMESPACES, PODS } from '../../kube/resource.ts';
+import { durationFrom, listenAddressFrom, logLevelFrom } from '../flag-values.ts';
 import { UsageError } from '../usage-error.ts';
 
 /** What every operator process takes. */
@@ -22,6 +26,9 @@ export interface OperatorFlags {
   readonly context?: string | undefined;
   readonly listen: string;
   readonly leaderElect: boolean;
+  readonly leaderElectLeaseDuration?: string | undefined;
+  readonly leaderElectRenewDeadline?: string | undefined;
+  readonly leaderElectRetryPeriod?: string | undefined;
   readonly logLevel: string;
 }
 
@@ -29,6 +36,8 @@ export interface OperatorProcess {
   readonly name: string;
   /** Where its lease and its events live. */
   readonly namespace: string;
+  /** `<name>-lock` when absent. */
+  readonly lease?: string | undefined;
   /** Does the work until `signal` aborts. */
   work(tools: OperatorTools, signal: AbortSignal): Promise<void>;
 }
@@ -38,21 +47,23 @@ export interface OperatorTools {
   readonly kube: Kube;
   readonly clock: Clock;
   readonly events: EventRecorder;
+  /** A recorder for events about one object. */
+  eventsAbout(involved: ObjectReference): EventRecorder;
   readonly log: Log;
   readonly registry: Registry;
+  /** Where this process finds the API. */
+  readonly apiServer: URL;
+  /** The image this process runs from; undefined outside a pod. */
+  ownImage(): Promise<string | undefined>;
 }
-
-const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
 /**
  * Runs an operator against any cluster: waits for the leadership, works, and stops cleanly at SIGINT or SIGTERM. Losing the
  * leadership ends the process with an error, so that whatever runs it starts a fresh one.
  */
 export async function runOperator(operator: OperatorProcess, flags: OperatorFlags): Promise<void> {
-  const { host, port } = listenAddress(flags.listen);
-  const level = LOG_LEVELS.find(known => known === flags.logLevel);
-  if (level === undefined)
-    throw new UsageError(`--log-level must be one of ${LOG_LEVELS.join(', ')}, found "${flags.logLevel}"`);
+  const { host, port } = listenAddressFrom('--listen', flags.listen);
+  const level = logLevelFrom(flags.logLevel);
   const log = createLog({ name: operator.name, level });
   const stop = stopSignal(log);
   const access = await loadAccess({ path: flags.kubeconfig, context: flags.context }).catch((error: Error) => {
@@ -73,8 +84,11 @@ export async function runOperator(operator: OperatorProcess, flags: OperatorFlag
     const { reference, error } = await findInvolvedObject(kube, operator.namespace, process.env.POD_NAME);
     if (error !== undefined) log.debug({ err: error }, 'events will be about the namespace');
     const events = writer.recorder(operator.name, reference);
-    const tools = { clock: systemClock, events, log, registry };
-    if (flags.leaderElect) await workAsLeader(operator, kube, tools, stop);
+    const eventsAbout = (involved: ObjectReference) => writer.recorder(operator.name, involved);
+    const apiServer = (await access.connection()).server;
+    const ownImage = () => imageOf(kube, operator.namespace, process.env.POD_NAME);
+    const tools = { clock: systemClock, events, eventsAbout, log, registry, apiServer, ownImage };
+    if (flags.leaderElect) await workAsLeader(operator, kube, tools, electionFrom(flags), stop);
     else await operator.work({ ...tools, kube }, stop);
   } finally {
     await writer.stop();
@@ -87,17 +101,18 @@ async function workAsLeader(
   operator: OperatorProcess,
   kube: Kube,
   tools: Omit<OperatorTools, 'kube'>,
+  election: Election,
   stop: AbortSignal,
 ): Promise<void> {
   const { log, clock, events } = tools;
-  const lease = { namespace: operator.namespace, name: `${operator.name}-lock` };
+  const lease = { namespace: operator.namespace, name: operator.lease ?? `${operator.name}-lock` };
   const identity = `${hostname()}_${randomUUID()}`;
   const onError = (error: unknown) => log.warn({ err: error }, 'the lease could not be written');
   await ensureNamespace(kube, operator.namespace);
   log.info({ lease: `${lease.namespace}/${lease.name}`, identity }, 'waiting for the leadership');
   let leadership: Awaited<ReturnType<typeof acquireLease>>;
   try {
-    leadership = await acquireLease({ kube, lease, identity, clock, events, onError }, stop);
+    leadership = await acquireLease({ ...election, kube, lease, identity, clock, events, onError }, stop);
   } catch (error) {
     if (stop.aborted) return;
     throw error;
@@ -111,13 +126,37 @@ async function workAsLeader(
   }
 }
 
+/** What the pods that an operator starts run from is what it runs from itself. */
+async function imageOf(kube: Kube, namespace: string, podName: string | undefined): Promise<string | undefined> {
+  if (!podName) return undefined;
+  const pod = await getIfPresent(kube, PODS, { namespace, name: podName });
+  return pod?.spec?.containers[0]?.image;
+}
+
+type Election = Pick<LeaseOptions, 'leaseDurationMs' | 'renewDeadlineMs' | 'retryMs'>;
+
+/** Without this order a leader would act on after another one has begun. */
+function electionFrom(flags: OperatorFlags): Election {
+  const leaseDurationMs = electionTime('--leader-elect-lease-duration', flags.leaderElectLeaseDuration);
+  const renewDeadlineMs = electionTime('--leader-elect-renew-deadline', flags.leaderElectRenewDeadline);
+  const retryMs = electionTime('--leader-elect-retry-period', flags.leaderElectRetryPeriod);
+  const [duration = Infinity, deadline = Infinity, retry = 0] = [leaseDurationMs, renewDeadlineMs, retryMs];
+  if (duration <= deadline || deadline <= retry) {
+    throw new UsageError('--leader-elect-retry-period, -renew-deadline and -lease-duration must grow in this order');
+  }
+  return { leaseDurationMs, renewDeadlineMs, retryMs };
+}
+
+function electionTime(flag: string, text: string | undefined): number | undefined {
+  return text === undefined ? undefined : durationFrom(flag, text, '1s', '1h');
+}
+
 /** The lease needs somewhere to live. Where we may not make it, it has been installed, or the lease says so. */
 async function ensureNamespace(kube: Kube, name: string): Promise<void> {
   try {
-    await kube.create(NAMESPACES, { metadata: { name } });
+    await createIfMissing(kube, NAMESPACES, { metadata: { name } });
   } catch (error) {
-    const isAllRight = error instanceof KubeError && (error.reason === 'AlreadyExists' || error.code === 403);
-    if (!isAllRight) throw error;
+    if (!(error instanceof KubeError && error.code === 403)) throw error;
   }
 }
 
@@ -132,12 +171,4 @@ function stopSignal(log: Log): AbortSignal {
     });
   }
   return stop.signal;
-}
-
-function listenAddress(text: string): { host: string; port: number } {
-  const [, host, port] = /^(.+):(\d{1,5})$/.exec(text) ?? [];
-  if (host === undefined || Number(port) > 65_535) {
-    throw new UsageError(`--listen must be <address>:<port> such as 127.0.0.1:8080, found "${text}"`);
-  }
-  return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
 }

@@ -1,9 +1,15 @@
 import { appendFileSync, mkdirSync } from 'node:fs';
+import nodeModule from 'node:module';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
+import type { LocalCluster } from '../../local/cluster.ts';
+import type { PartReport } from '../../local/part-board.ts';
 import { rotationDayFrom, wholeNumberFrom } from '../flag-values.ts';
 import { untilStopped } from '../signals.ts';
 import { UsageError } from '../usage-error.ts';
+import { addDown } from './down.ts';
+import { Progress } from './progress.ts';
+import { addStatus } from './status.ts';
 
 interface Flags {
   dir: string;
@@ -13,16 +19,17 @@ interface Flags {
   apiPort: string;
 }
 
-/** `rotunda up`: a cluster on this machine. */
+/** `rotunda up`: a cluster on this machine; `rotunda down` and `rotunda status` for it. */
 export function addUp(program: Command): void {
   program
     .command('up')
-    .summary('start a cluster on this machine: API, nodes, and the kube-apiserver operator at work')
+    .summary('start a cluster on this machine: API, nodes, etcd and kube-apiserver with their operators at work')
     .description(
-      'Starts the embedded API, nodes whose root file systems are folders below <dir>/nodes, and the kube-apiserver operator,\n' +
-        'which makes the certificate chains, cuts revisions and rolls static pods out node by node. kube-apiserver itself is played\n' +
-        'by a TLS server that reads the same files and follows the same reload rules. The log is <dir>/rotunda.log. State survives\n' +
-        'a stop and a start. Stop it with Ctrl-C.',
+      'Starts the embedded API, nodes whose root file systems are folders below <dir>/nodes, and the operators of etcd and\n' +
+        'kube-apiserver, which make the certificate chains, cut revisions and roll static pods out node by node. etcd is the real one\n' +
+        'where it is found on PATH. kube-apiserver, and etcd where there is none, is played by a TLS server that reads the same files\n' +
+        'and follows the same reload rules. The log is <dir>/rotunda.log. State survives a stop and a start. Stop it with Ctrl-C or\n' +
+        '`rotunda down`.',
     )
     .option('--dir <folder>', 'where everything is kept', '.rotunda')
     .option('--control-plane <number>', 'control-plane nodes, 1 to 9', '3')
@@ -35,48 +42,71 @@ export function addUp(program: Command): void {
       const workers = wholeNumberFrom('--workers', flags.workers, 0, 100);
       const apiPort = wholeNumberFrom('--api-port', flags.apiPort, 0, 65_535);
       const dayMs = rotationDayFrom(flags.rotationDay);
-      const [{ startLocalCluster }, { StoreLockedError }, { createLog }] = await Promise.all([
+      mkdirSync(dir, { recursive: true, mode: 0o700 });
+      // What is compiled now is compiled for the programs on the nodes too, and for the next start.
+      const compileCache = join(dir, 'cache');
+      nodeModule.enableCompileCache?.(compileCache);
+      const [{ startLocalCluster }, { writeClusterRecord }, { StoreLockedError }, { createLog }] = await Promise.all([
         import('../../local/cluster.ts'),
+        import('../../local/cluster-record.ts'),
         import('../../api/api.ts'),
         import('../../controller/log.ts'),
       ]);
-      mkdirSync(dir, { recursive: true, mode: 0o700 });
+      nodeModule.flushCompileCache?.();
       const logFile = join(dir, 'rotunda.log');
       const log = createLog({
         name: 'rotunda',
         destination: { write: line => appendFileSync(logFile, line, { mode: 0o600 }) },
       });
       const stopped = untilStopped();
-      say(`starting the API and ${controlPlane + workers} nodes below ${dir}`);
-      const cluster = await startLocalCluster({
+      // Progress goes to standard error; standard output is for the ready line.
+      const progress = new Progress(process.stderr);
+      const startedAt = new Date().toISOString();
+      let cluster: LocalCluster | undefined;
+      let isReady = false;
+      const tell = (parts: readonly PartReport[]) => {
+        if (!isReady) progress.show(parts);
+        if (cluster === undefined) return;
+        const { kubeconfigPath: kubeconfig, standIns } = cluster;
+        writeClusterRecord(dir, { startedAt, url: cluster.api.url, kubeconfig, standIns, parts });
+      };
+      progress.say(`starting the API and ${controlPlane + workers} nodes below ${dir}`);
+      cluster = await startLocalCluster({
         dir,
         controlPlane,
         workers,
         apiPort,
         dayMs,
         log,
-        // A real kube-apiserver would need a real etcd behind it.
-        programs: { useRealBinaries: false },
+        compileCache,
+        // Quicker to make than RSA, of which a start needs dozens.
+        keyAlgorithm: 'P-256',
+        // A real kube-apiserver would be a second API, with nothing in it.
+        programs: { useRealBinaries: ['etcd'] },
+        onProgress: tell,
       }).catch((error: unknown) => {
         throw error instanceof StoreLockedError ? new UsageError(error.message) : error;
       });
       try {
-        say(
-          'waiting for the certificate chains, the first revision and a ready kube-apiserver pod on every control-plane node',
-        );
-        const ready = await Promise.race([cluster.ready().then(() => true), stopped.then(() => false)]);
-        if (ready) {
-          process.stdout.write(`ready: ${cluster.api.url}, kubeconfig ${cluster.kubeconfigPath}\n`);
+        tell(cluster.parts());
+        isReady = await Promise.race([
+          cluster.ready().then(() => true),
+          cluster.ended.then(() => false),
+          stopped.then(() => false),
+        ]);
+        progress.end();
+        if (isReady) {
+          const { api, kubeconfigPath, standIns } = cluster;
+          const note = standIns.length === 0 ? '' : `, stand-ins: ${standIns.join(', ')}`;
+          log.info({ url: api.url, standIns }, 'ready');
+          process.stdout.write(`ready: ${api.url}, kubeconfig ${kubeconfigPath}${note}\n`);
           await Promise.race([stopped, cluster.ended]);
         }
       } finally {
-        say('stopping');
+        progress.say('stopping');
         await cluster.close();
       }
     });
-}
-
-/** Progress goes to standard error; standard output is for the ready line. */
-function say(text: string): void {
-  process.stderr.write(`${text}\n`);
+  addDown(program);
+  addStatus(program);
 }

@@ -2,7 +2,8 @@ import type { ConfigMap, Node, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { parseIp } from '../../pki/hosts.ts';
 import { envVarName } from '../../staticpod/node/tokens.ts';
 import { clientURL } from '../client/endpoints.ts';
-import { ALL_CERTS, BOOTSTRAP_IP, ENDPOINTS, FOUNDING, PEER_PORT } from '../names.ts';
+import { foundingPlan } from '../founding.ts';
+import { ALL_CERTS, BOOTSTRAP_IP, ENDPOINTS, PEER_PORT } from '../names.ts';
 import { internalAddresses, preferredAddress, preferredFamily, urlHost } from '../node-address.ts';
 import type { Profile, TrustFile } from '../profile.ts';
 import type { EtcdSpec, Network } from '../resources.ts';
@@ -64,7 +65,7 @@ export function etcdEnv(question: EnvQuestion): Env {
     ETCDCTL_KEY: `${pair}.key`,
     ETCD_IMAGE: image,
     ETCD_QUOTA_BACKEND_BYTES: String(quotaGiB * 1024 ** 3),
-    ...(founderOf(question.endpoints) === undefined ? { ETCD_INITIAL_CLUSTER_STATE: 'existing' } : {}),
+    ...(foundingPlan(question.endpoints) === undefined ? { ETCD_INITIAL_CLUSTER_STATE: 'existing' } : {}),
   };
 }
 
@@ -106,26 +107,24 @@ function nodeVariables({ nodeNames, nodes, network, endpoints }: EnvQuestion): E
       return [name, urlHost(preferredAddress(node, family))] as const;
     }),
   );
-  const founder = founderOf(endpoints);
+  const plan = foundingPlan(endpoints) ?? [];
   const variables: Record<string, string> = {};
   for (const [name, host] of hosts) {
     const names = nodeVariableNames(name);
-    // Who starts without data joins those who vote; with data, etcd does not look at this.
-    const cluster = nodeNames.filter(other => other === name || isVoter(other));
+    // Who starts without data joins those who are members by then; with data, etcd does not look at this.
+    const before = plan.slice(0, Math.max(0, plan.indexOf(name)));
+    const cluster = nodeNames.filter(
+      other => other === name || (plan.includes(name) ? before.includes(other) : isVoter(other)),
+    );
     variables[names.ip] = host;
     variables[names.urlHost] = host;
     variables[names.name] = name;
-    if (founder !== undefined) variables[names.initialState] = name === founder ? 'new' : 'existing';
+    if (plan.length > 0) variables[names.initialState] = name === plan[0] ? 'new' : 'existing';
     variables[names.initialCluster] = cluster
       .map(other => `${other}=https://${hosts.get(other)}:${PEER_PORT}`)
       .join(',');
   }
   return variables;
-}
-
-/** The node that begins a new cluster, as long as nobody is a member. */
-export function founderOf(endpoints: ConfigMap | undefined): string | undefined {
-  return endpoints?.metadata?.annotations?.[FOUNDING];
 }
 
 function endpointList(endpoints: ConfigMap | undefined, which: 'with bootstrap' | 'members only'): string {

@@ -4,7 +4,8 @@ import type { ConfigMap, Node } from 'kubernetes-types/core/v1.d.ts';
 import { readManifest } from '../../staticpod/node/manifest.ts';
 import { substituteTokens } from '../../staticpod/node/tokens.ts';
 import { decideCleanup } from '../cert-cleaner.ts';
-import { foundingEndpoints, requiredEndpoints } from '../endpoints.ts';
+import { requiredEndpoints } from '../endpoints.ts';
+import { foundingEndpoints, isFoundingOnPlan } from '../founding.ts';
 import { nextLearner, promotable } from '../membership.ts';
 import { BOOTSTRAP_IP, FOUNDING, GRACE_START } from '../names.ts';
 import { profile416, profileLater } from '../profile.ts';
@@ -47,9 +48,12 @@ describe('the environment', () => {
     );
   });
 
-  test('while a cluster is founded only the first node begins it', () => {
-    const env = etcdEnv({ ...QUESTION, endpoints: endpoints({ 'master-0': '10.0.0.1' }, { [FOUNDING]: 'master-0' }) });
+  test('while a cluster is founded the first node begins it, and each of the others expects those before it', () => {
+    const planned = endpoints({ 'master-0': '10.0.0.1', 'master-1': '10.0.0.2' }, { [FOUNDING]: 'master-0,master-1' });
+    const env = etcdEnv({ ...QUESTION, endpoints: planned });
     assert.equal(env.ETCD_INITIAL_CLUSTER_STATE, undefined);
+    assert.equal(env.NODE_master_0_INITIAL_CLUSTER, 'master-0=https://10.0.0.1:2380');
+    assert.equal(env.NODE_master_1_INITIAL_CLUSTER, 'master-0=https://10.0.0.1:2380,master-1=https://10.0.0.2:2380');
     assert.deepEqual(
       [env.NODE_master_0_INITIAL_CLUSTER_STATE, env.NODE_master_1_INITIAL_CLUSTER_STATE],
       ['new', 'existing'],
@@ -155,13 +159,38 @@ describe('endpoints', () => {
   const nodeStatuses = [{ nodeName: 'master-0' }, { nodeName: 'master-1' }];
   test('the first listed node founds a cluster, and nobody else once a revision says so', () => {
     const founding = foundingEndpoints(nodes, { nodeStatuses }, undefined);
-    assert.deepEqual(founding?.data, { 'master-0': '10.0.0.1' });
-    assert.equal(founding?.metadata?.annotations?.[FOUNDING], 'master-0');
+    assert.deepEqual(founding?.data, { 'master-0': '10.0.0.1', 'master-1': '10.0.0.2' });
+    assert.equal(founding?.metadata?.annotations?.[FOUNDING], 'master-0,master-1');
     assert.equal(foundingEndpoints(nodes, { nodeStatuses: [] }, undefined), undefined);
     assert.equal(
       foundingEndpoints(nodes, { nodeStatuses: nodeStatuses.toReversed(), latestAvailableRevision: 1 }, founding),
       undefined,
     );
+  });
+
+  test('the founding is left alone while it goes as planned, and ends when all have their vote or it goes otherwise', () => {
+    const member = (host: number, isLearner = false) => ({
+      id: String(host),
+      name: `master-${host - 1}`,
+      isLearner,
+      peerURLs: [`https://10.0.0.${host}:2380`],
+      clientURLs: [],
+    });
+    const plan = endpoints({ 'master-0': '10.0.0.1', 'master-1': '10.0.0.2' }, { [FOUNDING]: 'master-0,master-1' });
+    const cases = [
+      ['only the first is a member', [member(1)], {}, true],
+      ['the second has no vote yet', [member(1), member(2, true)], {}, true],
+      ['all have their vote', [member(1), member(2)], {}, false],
+      ['the second came first', [member(2)], {}, false],
+      ['somebody else is a member', [member(1), member(9)], {}, false],
+      ['a node failed', [member(1)], { lastFailedRevision: 1 }, false],
+    ] as const;
+    for (const [name, members, failure, expected] of cases) {
+      const status = { nodeStatuses: nodeStatuses.map(entry => ({ ...entry, ...failure })) };
+      assert.equal(isFoundingOnPlan(plan, members, status), expected, name);
+    }
+    assert.equal(isFoundingOnPlan(plan, [member(1)], { nodeStatuses: nodeStatuses.slice(1) }), false, 'a node is gone');
+    assert.equal(isFoundingOnPlan(endpoints({ a: '10.0.0.1' }), [member(1)], { nodeStatuses }), false, 'no plan');
   });
 
   test('voters only, by the hexadecimal id of the member; the mark of the founder goes', () => {

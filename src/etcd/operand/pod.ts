@@ -103,7 +103,6 @@ function etcd(options: PodOptions): Container {
       'etcd',
       '--logger=zap',
       `--log-level=${logLevel}`,
-      '--experimental-initial-corrupt-check=true',
       '--snapshot-count=10000',
       `--initial-advertise-peer-urls=https://${NODE_IP}:${PEER_PORT}`,
       `--cert-file=${serving}.crt`,
@@ -129,6 +128,9 @@ function etcd(options: PodOptions): Container {
         ? [{ name: 'ETCD_INITIAL_CLUSTER_STATE', value: '$(NODE_NODE_ENVVAR_NAME_INITIAL_CLUSTER_STATE)' }]
         : []),
       { name: 'ETCD_STATIC_POD_VERSION', value: 'REVISION' },
+      // The check at start has another name since etcd 3.6. As a flag the wrong one ends etcd, as a variable it is only warned about.
+      { name: 'ETCD_EXPERIMENTAL_INITIAL_CORRUPT_CHECK', value: 'true' },
+      { name: 'ETCD_FEATURE_GATES', value: 'InitialCorruptCheck=true' },
     ],
     ports: [port('etcd', CLIENT_PORT), port('etcd-peer', PEER_PORT), port('etcd-metrics', METRICS_PORT)],
     readinessProbe: probe('readyz', { timeoutSeconds: 30, failureThreshold: 5, periodSeconds: 5, successThreshold: 1 }),

@@ -56,6 +56,8 @@ export class QuorumReader {
     try {
       const node = await getIfPresent(this.#kube, NODES, { name: nodeName });
       const { rollout, strategy } = await this.#question(undefined);
+      // Nobody can be asked, and asking takes its time.
+      if (!hasEverRun(rollout)) return { allowed: true };
       // A restart is decided on what is true now, whatever others have cached.
       const health = await this.#health({ maxAgeMs: 0 });
       const nodeAddresses = node === undefined ? [] : internalAddresses(node);
@@ -64,7 +66,7 @@ export class QuorumReader {
         nodeAddresses,
         strategy,
         health,
-        hasEverRun: hasEverRun(rollout),
+        hasEverRun: true,
         isOperandReady,
       });
     } catch (error) {

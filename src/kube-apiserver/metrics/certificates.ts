@@ -1,5 +1,5 @@
 import type { Registry } from '@prometheus-io/client';
-import { collectGauge } from './collected.ts';
+import { collectGauge } from '../../controller/collected-gauge.ts';
 import type { CertificateReport, ManagedCertificate } from './managed-certificates.ts';
 
 export const NOT_AFTER_METRIC = 'rotunda_certificate_not_after_timestamp_seconds';
@@ -36,7 +36,11 @@ export function certificateMetrics(registry: Registry, { report, isUp }: Certifi
     });
   times(NOT_AFTER_METRIC, 'When a certificate ends, in Unix seconds.', ({ notAfter }) => notAfter);
   times(NOT_BEFORE_METRIC, 'When a certificate began, in Unix seconds.', ({ notBefore }) => notBefore);
-  times(REFRESH_METRIC, 'When a certificate will be replaced, in Unix seconds.', ({ refreshAt }) => refreshAt);
+  times(
+    REFRESH_METRIC,
+    'When a certificate will be replaced, or should have been, in Unix seconds.',
+    ({ refreshAt }) => refreshAt,
+  );
   collectGauge(registry, {
     name: UNREADABLE_METRIC,
     help: 'An object that should hold certificates but holds nothing that can be read.',

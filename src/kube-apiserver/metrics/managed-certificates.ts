@@ -22,7 +22,7 @@ export interface ManagedCertificate {
   readonly notAfter: Date;
   /** A newer certificate of the same signer is in the same bundle: this one only has to last until nobody needs it. */
   readonly isSuperseded: boolean;
-  /** When it will be replaced; absent for what others replace. */
+  /** When it will be replaced, or should have been; absent for what others replace. */
   readonly refreshAt?: Date | undefined;
 }
 
@@ -66,7 +66,6 @@ export function reportCertificates(units: readonly RotationUnit[], read: ReadObj
     // Behind a leaf come its issuers, which are reported where they live.
     const own = role === 'ca-bundle' ? found : found.slice(0, 1);
     const owner = annotationsOf(stored)['openshift.io/owning-component'] ?? '';
-    const refreshAt = role === 'ca-bundle' ? undefined : refreshTimeOf(object, units, read, now);
     return own.map(certificate => ({
       object,
       role,
@@ -76,7 +75,7 @@ export function reportCertificates(units: readonly RotationUnit[], read: ReadObj
       notBefore: certificate.notBefore,
       notAfter: certificate.notAfter,
       isSuperseded: own.some(other => isSuccessor(other, certificate)),
-      refreshAt,
+      refreshAt: role === 'ca-bundle' ? undefined : refreshTimeOf(object, units, read, certificate, now),
     }));
   });
   return { certificates, unreadable };
@@ -88,10 +87,12 @@ function isSuccessor(newer: Certificate, older: Certificate): boolean {
   return nameOf(newer) === nameOf(older) && newer.notBefore > older.notBefore;
 }
 
+/** Stays where it was when that moment has passed, so that it can be told how long a certificate has been due. */
 function refreshTimeOf(
   object: ObjectRef,
   units: readonly RotationUnit[],
   read: ReadObject,
+  { notBefore }: Certificate,
   now: Date,
 ): Date | undefined {
   const asSigner = units.find(({ signer }) => isSameObject(secretRef(signer), object));
@@ -101,11 +102,16 @@ function refreshTimeOf(
   const stored = read(object) as Secret;
   const signer = certificatesOf(read, secretRef(unit.signer));
   const bundle = certificatesOf(read, configMapRef(unit.bundle));
-  const decision = asSigner
-    ? decideSigner(stored, unit.signer, now)
-    : decideTarget(stored, signer, bundle.length > 0 ? bundle : undefined, unit.target, now);
+  const decideAt = (at: Date) =>
+    asSigner
+      ? decideSigner(stored, unit.signer, at)
+      : decideTarget(stored, signer, bundle.length > 0 ? bundle : undefined, unit.target, at);
+  const decision = decideAt(now);
   if (decision.action === 'fail') return undefined;
-  return decision.action === 'keep' ? decision.until : now;
+  if (decision.action === 'keep') return decision.until;
+  const whenNew = decideAt(notBefore);
+  // What would not even be kept when new is due for another reason than its age: it was asked for, or its host names changed.
+  return whenNew.action === 'keep' ? whenNew.until : notBefore;
 }
 
 function certificatesOf(read: ReadObject, object: ObjectRef): readonly Certificate[] {

@@ -2,10 +2,15 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { load as parseYaml } from 'js-yaml';
+import { NOT_AFTER } from '../../certrotation/annotations.ts';
+import { reconcileUnit } from '../../certrotation/reconcile.ts';
+import { at, NOW, SIGNER, testRotation, UNIT } from '../../certrotation/testing.ts';
 import { controllerMetrics, createRegistry } from '../../controller/metrics.ts';
+import { SECRETS } from '../../kube/resource.ts';
 import { certificateMetrics } from './certificates.ts';
 import { clusterMetrics, terminationMetrics } from './cluster.ts';
 import { connectivityMetrics } from './connectivity.ts';
+import { reportCertificates } from './managed-certificates.ts';
 
 interface Rule {
   alert: string;
@@ -62,4 +67,19 @@ test('a static pod that is replaced shows only in its time of creation; late con
   assert.match(text, /termination_event_time\{name="kube-apiserver-m0",eventName="TerminationStart"\} 1767225610/);
   assert.match(text, /eventName="StaticPodRecreated"\} 1767229200/);
   assert.doesNotMatch(text, /somebody-else|Killing/);
+});
+
+test('a certificate that is not replaced stays due since it was', async () => {
+  const rotation = testRotation();
+  await reconcileUnit(UNIT, rotation);
+  const stored = await rotation.kube.get(SECRETS, SIGNER);
+  const refreshAt = (secret: typeof stored, now: Date) =>
+    reportCertificates([UNIT], ({ name }) => (name === SIGNER.name ? secret : undefined), now).certificates[0]
+      ?.refreshAt;
+  const due = refreshAt(stored, NOW) as Date;
+  assert.ok(due > NOW && due < at(SIGNER.validityMs / 1000));
+  assert.deepEqual(refreshAt(stored, new Date(due.getTime() + 3_600_000)), due);
+  const { [NOT_AFTER]: _, ...annotations } = stored.metadata?.annotations ?? {};
+  const forced = { ...stored, metadata: { ...stored.metadata, annotations } };
+  assert.ok((refreshAt(forced, at(60)) as Date) <= NOW, 'what is asked for is due at once');
 });

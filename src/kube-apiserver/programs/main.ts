@@ -10,7 +10,7 @@ import { runCheckEndpoints } from './check-endpoints.ts';
 import { parseInsecureReadyzOptions, startInsecureReadyz } from './insecure-readyz.ts';
 import { parseCertRegenerationOptions, parseCheckEndpointsOptions } from './options.ts';
 import { startSecureHealth } from './secure-health.ts';
-import { onThisNode } from './this-node.ts';
+import { onThisNode } from '../../staticpod/node/this-node.ts';
 
 /** `rotunda cert-regeneration-controller`. Resolves with the exit code. */
 export function certRegenerationMain(argv: readonly string[], env: Env): Promise<number> {

@@ -25,6 +25,8 @@ export interface OperandProgram extends Omit<PodOptions, 'server'> {
   readonly flavor: Flavor;
   /** How the plain kube-apiserver is started. */
   readonly serverCommand?: readonly string[] | undefined;
+  /** Further flags of the plain kube-apiserver, which count more than those of its configuration. */
+  readonly moreFlags?: readonly string[] | undefined;
   /** The version of the operator; a new one rolls out anew. */
   readonly version: string;
 }
@@ -141,7 +143,7 @@ async function podConfigMap(options: TargetConfigOptions, spec: KubeAPIServerSpe
       : ({
           flavor: 'kubernetes',
           command: program.serverCommand ?? ['kube-apiserver'],
-          flags: await plainFlags(config, options),
+          flags: [...(await plainFlags(config, options)), ...(program.moreFlags ?? [])],
         } as const);
   const monitor = (await options.hasStartupMonitor())
     ? { [STARTUP_MONITOR_KEY]: JSON.stringify(startupMonitorPod({ ...program, verbosity: values.verbosity })) }

@@ -87,6 +87,11 @@ describe('reading', () => {
       },
       'storage.disks[0].partitions',
     ],
+    [
+      'a unit with a line of 2048 bytes',
+      document({ systemd: { units: [{ name: 'a.service', contents: `[A]\nB=${'x'.repeat(2046)}\n` }] } }),
+      'systemd.units[0].contents',
+    ],
     ['spec 2.3', { ignition: { version: '2.3.0' } }, 'ignition.version'],
   ];
   for (const [what, each, field] of refused) {
@@ -233,7 +238,7 @@ describe('what can change on a running machine (6.5)', () => {
     ['units', {}, { systemd: { units: [{ name: 'u.service' }] } }, undefined],
     ['keys of core', user({}), user({ sshAuthorizedKeys: ['x'] }), undefined],
     ['password of core', {}, { passwd: { users: [{ name: 'core', passwordHash: 'h' }] } }, undefined],
-    ['the shell of core', user({}), user({ shell: '/bin/sh' }), /shell cannot be changed/],
+    ['the shell of core', user({}), user({ shell: '/bin/sh' }), /not reconcilable: user core has shell/],
     ['a core without keys', user({}), { passwd: { users: [{ name: 'core' }] } }, /1 or more sshKeys/],
     [
       'appended files',

@@ -9,7 +9,7 @@ export interface Problem {
 /** Why a text is no path on a machine: absolute, and written in the shortest way, so that nothing leads elsewhere. */
 export function pathProblem(path: string): string | undefined {
   if (path === '') return 'is required';
-  if (!path.startsWith('/')) return `${JSON.stringify(path)} is not absolute`;
+  if (!path.startsWith('/')) return `path not absolute: ${JSON.stringify(path)}`;
   if (path.includes('\0')) return 'contains a zero byte';
   return isClean(path) ? undefined : `${JSON.stringify(path)} is not clean: it has .., ., // or a slash at its end`;
 }

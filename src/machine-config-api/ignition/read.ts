@@ -20,7 +20,8 @@ export function readIgnition(document: unknown): IgnitionConfig | undefined {
   return checkIgnition(config);
 }
 
-const SUPPORTED = 'supported spec versions: 2.0, 2.1, 2.2, 3.0, 3.1, 3.2, 3.3, 3.4';
+/** As people know it: 2.2 stands for all of spec 2 up to it. */
+const SUPPORTED = 'Supported spec versions: 2.2, 3.0, 3.1, 3.2, 3.3, 3.4';
 const SPECIAL_BITS_SINCE = 4;
 const SPECIAL_BITS = 0o7000;
 
@@ -33,10 +34,10 @@ function versionOf(document: Record<string, unknown>): Version {
   const ignition = document['ignition'];
   const version = isObject(ignition) ? ignition['version'] : undefined;
   const match = typeof version === 'string' ? /^(\d+)\.(\d+)\.(\d+)$/.exec(version) : null;
-  if (match === null) throw new IgnitionError('ignition.version', `invalid version; ${SUPPORTED}`);
+  if (match === null) throw new IgnitionError('ignition.version', `invalid version. ${SUPPORTED}`);
   const [major, minor, patch] = match.slice(1).map(Number) as [number, number, number];
   const isKnown = patch === 0 && ((major === 3 && minor <= 4) || (major === 2 && minor <= 2));
-  if (!isKnown) throw new IgnitionError('ignition.version', `unknown version ${match[0]}; ${SUPPORTED}`);
+  if (!isKnown) throw new IgnitionError('ignition.version', `unknown version. ${SUPPORTED}; found ${match[0]}`);
   return { major, minor };
 }
 

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { IgnitionConfig, IgnitionUser } from './types.ts';
 
-const FORCE_FILE = '/run/machine-config-daemon-force';
+/** An administrator makes it to have a config applied again, whatever the disk looks like (spec 60, 5.6). */
+export const FORCE_FILE = '/run/machine-config-daemon-force';
 const CORE_USER = 'core';
 
 /** What a machine runs, as far as it matters here. */
@@ -12,7 +13,8 @@ export interface MachineState {
 
 /**
  * Why a running machine cannot be brought from one configuration to the other, undefined if it can: files and units change in
- * place, and keys and password of the user `core`; everything else needs a new machine (spec 50, 6.5).
+ * place, and keys and password of the user `core`; everything else needs a new machine (spec 50, 6.5; spec 60, section 7, rules
+ * 2 to 11). Both documents were read by `readIgnition`, which makes an empty list and an absent one the same (D-16).
  */
 export function irreconcilable(before: MachineState, after: MachineState): string | undefined {
   return (
@@ -47,7 +49,7 @@ function coreUserProblem({
   }
   return Object.keys(others).length === 0
     ? undefined
-    : `user core: ${Object.keys(others).join(', ')} cannot be changed in place`;
+    : `SSH keys and password hash are not reconcilable: user core has ${Object.keys(others).join(', ')} too`;
 }
 
 function kernelArgumentsProblem(before: IgnitionConfig, after: IgnitionConfig): string | undefined {

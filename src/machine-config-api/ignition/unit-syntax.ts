@@ -3,6 +3,8 @@
  * continued lines, read the way Ignition reads them; names and values are systemd's business.
  */
 export function unitProblem(text: string): string | undefined {
+  if (text.split(/[\r\n]/).some(line => Buffer.byteLength(line) >= LINE_LIMIT_BYTES))
+    return `line too long (max ${LINE_LIMIT_BYTES} bytes)`;
   const cursor = { text, at: 0 };
   let section: string | undefined;
   while (cursor.at < text.length) {
@@ -25,6 +27,9 @@ export function unitProblem(text: string): string | undefined {
   }
   return undefined;
 }
+
+/** What systemd reads as one line, its end included (spec 60, 6.5). */
+const LINE_LIMIT_BYTES = 2048;
 
 interface Cursor {
   readonly text: string;

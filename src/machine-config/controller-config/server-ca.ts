@@ -1,7 +1,9 @@
-import { createHash } from 'node:crypto';
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
 import { minutes } from '../../kube/duration.ts';
 import { CURRENT_CONFIG, LAST_OBSERVED_SERVER_CA, SERVER_CA_DIGEST } from '../../machine-config-api/names.ts';
+import { serverCaDigest as digestOf } from '../../machine-config-api/server-ca-digest.ts';
+
+export { digestOf };
 
 /** The CA must have been the same for so long before nodes hear of it: several signers often rotate together (spec 50, CC-7). */
 export const SETTLE_MS: number = minutes(1);
@@ -58,10 +60,6 @@ function announcement(
   const isNew = announced.digest !== undefined && announced.digest !== digest;
   const isOpen = announced.rotate === 'true' && announced.digest === digest && isAnyNodeBehind(digest);
   return { rotate: isNew || isOpen ? 'true' : 'false', digest };
-}
-
-export function digestOf(bundle: Buffer): string {
-  return createHash('sha256').update(bundle).digest('hex');
 }
 
 /**

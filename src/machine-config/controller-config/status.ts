@@ -76,6 +76,13 @@ export function whyIncomplete(controllerConfig: ControllerConfig | undefined): s
   return `ControllerConfig has not completed: completed(${completed}) running(${running}) failing(${failing})`;
 }
 
+/** With what the sync towards this generation failed, undefined if it did not: waiting for it is of no use. */
+export function whyFailed({ metadata = {}, status = {} }: ControllerConfig): string | undefined {
+  if ((metadata.generation ?? 0) !== (status.observedGeneration ?? 0)) return undefined;
+  const failing = status.conditions?.find(({ type }) => type === FAILING);
+  return failing?.status === 'True' ? `ControllerConfig: ${failing.message ?? 'failing'}` : undefined;
+}
+
 /** A message alone is no change here: it would make every node write its certificates again (spec 50, CS-2, RV-4). */
 function placed(status: ControllerConfigStatus, wanted: readonly Condition[], now: Date): readonly Condition[] {
   return wanted.reduce(

@@ -5,6 +5,16 @@ import { type KubeObject, NODES, PODS, type Resource, SECRETS } from '../../kube
 import {
   API_SERVERS,
   type ApiServer,
+  FEATURE_GATES,
+  type FeatureGate,
+  IMAGE_CONTENT_SOURCE_POLICIES,
+  IMAGE_DIGEST_MIRROR_SETS,
+  IMAGE_TAG_MIRROR_SETS,
+  IMAGES,
+  type Image,
+  type ImageContentSourcePolicy,
+  type ImageDigestMirrorSet,
+  type ImageTagMirrorSet,
   NODE_CONFIGS,
   type NodeConfig,
   SCHEDULERS,
@@ -21,7 +31,8 @@ import {
   type MachineConfig,
   type MachineConfigPool,
 } from '../../machine-config-api/machine-config.ts';
-import { CONFIG_NAMESPACE, MCO_NAMESPACE } from '../../machine-config-api/names.ts';
+import { MCO_NAMESPACE } from '../../machine-config-api/names.ts';
+import { ONLY_PULL_SECRET } from '../source/pull-secret.ts';
 
 /** What the controllers keep in memory of the cluster. */
 export interface ControllerCaches {
@@ -31,13 +42,18 @@ export interface ControllerCaches {
   readonly kubeletConfigs: Informer<KubeletConfig>;
   readonly runtimeConfigs: Informer<ContainerRuntimeConfig>;
   readonly nodes: Informer<Node>;
-  /** Of `openshift-config`: the pull secret. */
+  /** Of `openshift-config`: only the pull secret; signers live there too. */
   readonly secrets: Informer<Secret>;
   /** The operator's own. */
   readonly operatorPods: Informer<Pod>;
   readonly schedulers: Informer<Scheduler>;
   readonly nodeConfigs: Informer<NodeConfig>;
   readonly apiServers: Informer<ApiServer>;
+  readonly featureGates: Informer<FeatureGate>;
+  readonly images: Informer<Image>;
+  readonly contentPolicies: Informer<ImageContentSourcePolicy>;
+  readonly digestMirrors: Informer<ImageDigestMirrorSet>;
+  readonly tagMirrors: Informer<ImageTagMirrorSet>;
 }
 
 type Options = Pick<InformerOptions<KubeObject>, 'clock' | 'onError'>;
@@ -52,7 +68,7 @@ export function controllerCaches(kube: Kube, options: Options): ControllerCaches
     kubeletConfigs: everywhere(KUBELET_CONFIGS),
     runtimeConfigs: everywhere(CONTAINER_RUNTIME_CONFIGS),
     nodes: everywhere(NODES),
-    secrets: new Informer(kube, SECRETS, { ...options, selection: { namespace: CONFIG_NAMESPACE } }),
+    secrets: new Informer(kube, SECRETS, { ...options, selection: ONLY_PULL_SECRET }),
     operatorPods: new Informer(kube, PODS, {
       ...options,
       selection: { namespace: MCO_NAMESPACE, labelSelector: 'k8s-app=machine-config-operator' },
@@ -60,6 +76,11 @@ export function controllerCaches(kube: Kube, options: Options): ControllerCaches
     schedulers: everywhere(SCHEDULERS),
     nodeConfigs: everywhere(NODE_CONFIGS),
     apiServers: everywhere(API_SERVERS),
+    featureGates: everywhere(FEATURE_GATES),
+    images: everywhere(IMAGES),
+    contentPolicies: everywhere(IMAGE_CONTENT_SOURCE_POLICIES),
+    digestMirrors: everywhere(IMAGE_DIGEST_MIRROR_SETS),
+    tagMirrors: everywhere(IMAGE_TAG_MIRROR_SETS),
   };
 }
 

@@ -19,14 +19,16 @@ import {
   type MachineConfigPool,
   type SubConfig,
 } from '../../machine-config-api/machine-config.ts';
+import { clusterSettingsReconcile } from '../cluster-settings/controller.ts';
 import { checkContainerRuntimeConfig, containerRuntimeFiles } from '../container-runtime/render.ts';
 import { delayed, onTransition } from '../delayed-trigger.ts';
 import { drainReconcile } from '../drain/controller.ts';
 import { isDrainEvent } from '../drain/decide.ts';
 import { type EventsAbout, involvedObject } from '../events.ts';
+import { featureGatesOf } from '../kubelet-config/cluster-settings.ts';
 import { checkKubeletConfig, kubeletFiles } from '../kubelet-config/render.ts';
 import { controllerGauges, noGauges } from '../metrics.ts';
-import { CLUSTER, CONTROLLER_CONFIG_NAME, MASTER_POOL } from '../../machine-config-api/names.ts';
+import { CLUSTER, CONTROLLER_CONFIG_NAME, MASTER_POOL, RELEASE_IMAGE_VERSION } from '../../machine-config-api/names.ts';
 import { type Assembly, assembly } from '../operator/operator.ts';
 import { nodeReconcile } from '../pool/controller.ts';
 import { annotationChanges, poolsToSync } from '../pool/triggers.ts';
@@ -92,7 +94,7 @@ export function machineConfigController(deps: MachineConfigControllerDeps): Asse
     controller(
       'KubeletConfigController',
       subConfigReconcile(kubeletParts(parts)),
-      subConfigTriggers(caches.kubeletConfigs, caches, [caches.apiServers, caches.nodeConfigs]),
+      subConfigTriggers(caches.kubeletConfigs, caches, [caches.apiServers, caches.nodeConfigs, caches.featureGates]),
       names(caches.kubeletConfigs),
     ),
     controller(
@@ -101,6 +103,7 @@ export function machineConfigController(deps: MachineConfigControllerDeps): Asse
       subConfigTriggers(caches.runtimeConfigs, caches, []),
       names(caches.runtimeConfigs),
     ),
+    controller('ClusterSettingsController', clusterSettingsReconcile(parts), clusterSettingsTriggers(caches), allPools),
     controller('RenderController', renderReconcile(parts), inTime(renderTriggers(caches)), allPools),
     controller('NodeController', nodeReconcile(parts), inTime(nodeTriggers(caches, eventsAbout)), allPools),
     controller(
@@ -141,6 +144,10 @@ function kubeletParts(parts: SharedParts): SubConfigParts<KubeletConfig> {
         controllerConfig: controllerConfig.spec ?? {},
         nodeConfig: caches.nodeConfigs.get({ name: CLUSTER }),
         tlsProfile: caches.apiServers.get({ name: CLUSTER })?.spec?.tlsSecurityProfile,
+        featureGates: featureGatesOf(
+          caches.featureGates.get({ name: CLUSTER }),
+          controllerConfig.metadata?.annotations?.[RELEASE_IMAGE_VERSION] ?? '',
+        ),
       }),
   };
 }
@@ -199,6 +206,33 @@ function isSamePool(before: MachineConfigPool | undefined, after: MachineConfigP
     after !== undefined &&
     JSON.stringify(before.metadata?.labels) === JSON.stringify(after.metadata?.labels)
   );
+}
+
+/** The settings themselves, the pools, and what was made for them. */
+function clusterSettingsTriggers(caches: ControllerCaches): Trigger[] {
+  const { pools, machineConfigs, controllerConfigs, nodeConfigs, featureGates, apiServers, images } = caches;
+  const { contentPolicies, digestMirrors, tagMirrors } = caches;
+  const all = () => pools.list().map(objectKey);
+  const sources: readonly Source<KubeObject>[] = [
+    controllerConfigs,
+    nodeConfigs,
+    featureGates,
+    apiServers,
+    images,
+    contentPolicies,
+    digestMirrors,
+    tagMirrors,
+  ];
+  return [
+    onTransition(pools, (before, after) =>
+      isSamePool(before, after) || after === undefined ? [] : [objectKey(after)],
+    ),
+    onChange(machineConfigs, {
+      when: ({ metadata }) => /^(?:9[78]-.*-generated-kubelet|99-.*-generated-registries)$/.test(metadata?.name ?? ''),
+      keys: all,
+    }),
+    ...sources.map(source => onChange(source, { keys: all })),
+  ];
 }
 
 function renderTriggers({

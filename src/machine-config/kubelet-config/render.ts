@@ -49,6 +49,19 @@ export interface KubeletDefaults {
   readonly nodeConfig: NodeConfig | undefined;
   /** The profile of the API server, used where the KubeletConfig has none. */
   readonly tlsProfile: TlsSecurityProfile | undefined;
+  readonly featureGates: Readonly<Record<string, boolean>>;
+}
+
+/** The configuration of a pool's kubelets before any KubeletConfig: the template's, with what the cluster says about nodes. */
+export function poolConfiguration(defaults: KubeletDefaults): Record<string, unknown> {
+  const { minTlsVersion, cipherSuites } = tlsSettings(defaults.tlsProfile);
+  return {
+    ...kubeletConfiguration(templateValues(defaults.controllerConfig, '')),
+    ...(defaults.pool === WORKER_POOL ? latencySettings(defaults.nodeConfig) : {}),
+    ...(Object.keys(defaults.featureGates).length > 0 && { featureGates: defaults.featureGates }),
+    tlsMinVersion: minTlsVersion,
+    tlsCipherSuites: cipherSuites,
+  };
 }
 
 /** The files of a KubeletConfig for a pool: the template's configuration with its fields laid over it. */
@@ -61,14 +74,8 @@ export function kubeletFiles({ spec = {} }: KubeletConfig, defaults: KubeletDefa
     'ephemeral-storage': ephemeralStorage,
     ...otherReserved
   } = (systemReserved ?? {}) as Record<string, string>;
-  const { minTlsVersion, cipherSuites } = tlsSettings(tlsSecurityProfile ?? defaults.tlsProfile);
   const configuration = laidOver(
-    {
-      ...kubeletConfiguration(templateValues(defaults.controllerConfig, '')),
-      ...(defaults.pool === WORKER_POOL ? latencySettings(defaults.nodeConfig) : {}),
-      tlsMinVersion: minTlsVersion,
-      tlsCipherSuites: cipherSuites,
-    },
+    poolConfiguration({ ...defaults, tlsProfile: tlsSecurityProfile ?? defaults.tlsProfile }),
     { ...settings, ...(Object.keys(otherReserved).length > 0 && { systemReserved: otherReserved }) },
   );
   const isReserved = [memory, cpu, ephemeralStorage].some(value => value !== undefined);
@@ -81,6 +88,11 @@ export function kubeletFiles({ spec = {} }: KubeletConfig, defaults: KubeletDefa
     ...(logLevel === undefined ? [] : [generatedFile(KUBELET_LOG_LEVEL_PATH, kubeletLogLevelText(logLevel))]),
     generatedFile(KUBELET_CONF_PATH, kubeletConfText(configuration)),
   ];
+}
+
+/** Whether the cluster asks its workers to report at another pace than by default. */
+export function hasLatencyProfile(nodeConfig: NodeConfig | undefined): boolean {
+  return latencySettings(nodeConfig)['nodeStatusUpdateFrequency'] !== LATENCY_PROFILES['Default'];
 }
 
 /** How often a kubelet reports, by the latency profile of the cluster's workers. */

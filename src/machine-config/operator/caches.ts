@@ -38,6 +38,7 @@ import {
   MACHINE_API_NAMESPACE,
   MCO_NAMESPACE,
 } from '../../machine-config-api/names.ts';
+import { ONLY_PULL_SECRET } from '../source/pull-secret.ts';
 import type { ClusterSources } from './sources.ts';
 
 /** Where sources are; ConfigMaps elsewhere are nothing to us (spec 50, OP-1 watches them all). */
@@ -48,7 +49,7 @@ const CONFIG_MAP_NAMESPACES = [
   KUBE_APISERVER_OPERATOR_NAMESPACE,
   MCO_NAMESPACE,
 ] as const;
-const SECRET_NAMESPACES = [CONFIG_NAMESPACE, MCO_NAMESPACE, MACHINE_API_NAMESPACE] as const;
+const SECRET_SELECTIONS = [ONLY_PULL_SECRET, { namespace: MCO_NAMESPACE }, { namespace: MACHINE_API_NAMESPACE }] as const;
 
 /** What the operator keeps in memory of the cluster. */
 export interface OperatorCaches {
@@ -80,7 +81,9 @@ export function operatorCaches(kube: Kube, options: Options): OperatorCaches {
     new Informer<T>(kube, resource, { ...options, selection: { namespace } });
   return {
     configMaps: new Map(CONFIG_MAP_NAMESPACES.map(namespace => [namespace, inNamespace(CONFIG_MAPS, namespace)])),
-    secrets: new Map(SECRET_NAMESPACES.map(namespace => [namespace, inNamespace(SECRETS, namespace)])),
+    secrets: new Map(
+      SECRET_SELECTIONS.map(selection => [selection.namespace, new Informer(kube, SECRETS, { ...options, selection })]),
+    ),
     serviceAccounts: inNamespace(SERVICE_ACCOUNTS, MCO_NAMESPACE),
     clusterOperators: everywhere(CLUSTER_OPERATORS),
     nodes: everywhere(NODES),

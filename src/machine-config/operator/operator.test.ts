@@ -84,7 +84,7 @@ describe('the operator on the API', () => {
     const { Degraded } = await cluster.clusterOperator();
     assert.equal(Degraded?.status, 'True');
     assert.equal(Degraded?.reason, 'RenderConfigFailed');
-    assert.match(Degraded?.message ?? '', /configmap openshift-config\/user-ca-bundle/);
+    assert.match(Degraded?.message ?? '', /configmap openshift-config\/user-ca-bundle: ca-bundle\.crt/);
     assert.equal(utf8((await cluster.controllerConfig()).spec?.kubeAPIServerServingCAData), bundle);
     assert.ok(cluster.events.some(({ reason }) => reason === 'OperatorDegraded: RenderConfigFailed'));
     await cluster.kube.delete(CONFIG_MAPS, { namespace: CONFIG_NAMESPACE, name: 'user-ca-bundle' });
@@ -133,6 +133,41 @@ describe('the operator on the API', () => {
     await pullWith([]);
     await cluster.kube.delete(CLUSTER_OPERATORS, { name: 'image-registry' });
     await cluster.pass(seconds(1));
+  });
+
+  test("the cluster's pull secret is none, or gone: told by name, the last good one stays, everything else goes on", async () => {
+    const key = { namespace: CONFIG_NAMESPACE, name: 'pull-secret' };
+    const good = utf8((await cluster.kube.get(SECRETS, key)).data?.['.dockerconfigjson']);
+    const setGlobal = (text: string) =>
+      cluster.setSecret(key.namespace, key.name, 'kubernetes.io/dockerconfigjson', { '.dockerconfigjson': text });
+    const rendered = async () => (await cluster.pool('worker')).spec?.configuration?.name;
+    const before = await rendered();
+    // Of the right type it is JSON: the API sees to that.
+    const asOpaque = () => cluster.setSecret(key.namespace, key.name, 'Opaque', { '.dockerconfigjson': '{ geheim' });
+    await cluster.kube.delete(SECRETS, key);
+    for (const spoil of [async () => {}, asOpaque]) {
+      await spoil();
+      await cluster.pass(minutes(1));
+      const { Degraded } = await cluster.clusterOperator();
+      assert.equal(Degraded?.status, 'True');
+      assert.match(
+        Degraded?.message ?? '',
+        /secret openshift-config\/pull-secret(?:: expected secret type| not found)/,
+      );
+      assert.ok(!JSON.stringify([Degraded, cluster.events]).includes('geheim'));
+      assert.equal(await rendered(), before, 'the last good one stays');
+      const { status } = await cluster.controllerConfig();
+      assert.equal(status?.conditions?.find(({ type }) => type === 'TemplateControllerCompleted')?.status, 'True');
+    }
+    await cluster.setConfigMap(CONFIG_NAMESPACE, 'user-ca-bundle', { 'ca-bundle.crt': await certificate('more') });
+    await cluster.pass(minutes(1));
+    assert.notEqual(await rendered(), before, 'other changes are rendered');
+    await cluster.kube.delete(CONFIG_MAPS, { namespace: CONFIG_NAMESPACE, name: 'user-ca-bundle' });
+    await cluster.kube.delete(SECRETS, key);
+    await setGlobal(good);
+    await cluster.pass(minutes(1));
+    assert.equal(await rendered(), before);
+    assert.equal((await cluster.clusterOperator())['Degraded']?.status, 'False');
   });
 
   test('the server CA settles for a minute, and its flag stays up until the last node has it', async () => {

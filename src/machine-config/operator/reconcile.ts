@@ -14,7 +14,7 @@ import {
 } from '../../machine-config-api/controller-config.ts';
 import { mergeControllerConfig } from '../controller-config/apply.ts';
 import type { ServerCaDecision } from '../controller-config/server-ca.ts';
-import { whyIncomplete } from '../controller-config/status.ts';
+import { whyFailed, whyIncomplete } from '../controller-config/status.ts';
 import { type EventsAbout, involvedObject } from '../events.ts';
 import type { OperatorMetrics } from '../metrics.ts';
 import {
@@ -239,13 +239,15 @@ class Pass {
   }
 
   #checkCompletion(): void {
-    const why = whyIncomplete(this.#parts.caches.controllerConfigs.get({ name: CONTROLLER_CONFIG_NAME }));
+    const controllerConfig = this.#parts.caches.controllerConfigs.get({ name: CONTROLLER_CONFIG_NAME });
+    const why = whyIncomplete(controllerConfig);
     if (why === undefined) {
       this.#patience.end('completion');
       return;
     }
+    const failed = controllerConfig && whyFailed(controllerConfig);
     const limit = this.#patience.until('completion', this.#now, COMPLETION_LIMIT_MS);
-    if (this.#now >= limit) this.#fail('MachineConfigController', why);
+    if (failed !== undefined || this.#now >= limit) this.#fail('MachineConfigController', failed ?? why);
     else this.#lookAgain(limit);
   }
 

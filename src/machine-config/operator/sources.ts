@@ -9,6 +9,7 @@ import {
   MACHINE_OS_PULLER,
   MCO_NAMESPACE,
 } from '../../machine-config-api/names.ts';
+import { registriesFiles } from '../container-runtime/registries.ts';
 import { cloudConfig, KUBE_CLOUD_CONFIG } from '../source/cloud-config.ts';
 import { readBytes } from '../source/config-map.ts';
 import { discoveredSpec } from '../source/discovered.ts';
@@ -18,6 +19,7 @@ import { kubeletClientCa } from '../source/kubelet-ca.ts';
 import { internalPullSecret, PULL_SECRET } from '../source/pull-secret.ts';
 import { MANAGED_REGISTRY_CA, registryBundles } from '../source/registry-ca.ts';
 import { holdsCertificate, trustBundle } from '../source/trust-bundle.ts';
+import { renderedPullSecret } from '../template/pull-secret.ts';
 
 /** Everything ControllerConfig is made from, as it is now (spec 50, 3.3). */
 export interface ClusterSources {
@@ -58,7 +60,10 @@ export function readSources(sources: ClusterSources, options: SourceOptions): So
     try {
       Object.assign(spec, read(sources, options));
     } catch (error) {
-      failures.push({ source, message: errorText(error) });
+      const message = errorText(error);
+      // Two readers may stumble over the same object, and are told by the one who needs it most.
+      if (ESSENTIAL.has(source) || !failures.some(failure => failure.message === message))
+        failures.push({ source, message });
     }
   }
   const isEssentialComplete = !failures.some(({ source }) => ESSENTIAL.has(source));
@@ -89,6 +94,12 @@ const READERS: Readonly<Record<string, Reader>> = {
     };
   },
 
+  /** The controller makes files of it; what it refuses is told here. */
+  registries({ image }) {
+    registriesFiles({ image, contentPolicies: [], digestMirrors: [], tagMirrors: [] });
+    return {};
+  },
+
   rootCa(sources) {
     const object = `configmap ${KUBE_SYSTEM_NAMESPACE}/root-ca`;
     const found = sources.configMap(KUBE_SYSTEM_NAMESPACE, 'root-ca');
@@ -103,6 +114,12 @@ const READERS: Readonly<Record<string, Reader>> = {
       configMap: sources.configMap,
     });
     return { kubeAPIServerServingCAData: checkedBundle(ca, "the kubelet's client CA", 'ca-bundle.crt') };
+  },
+
+  /** Machines get it from the controller; only here is somebody told that it cannot be used. */
+  pullSecret(sources) {
+    renderedPullSecret(sources.secret(CONFIG_NAMESPACE, PULL_SECRET));
+    return {};
   },
 
   internalPullSecret(sources, { bringingUp }) {

@@ -153,6 +153,12 @@ describe('rendering on the API', () => {
     }
   });
 
+  test('a data URL of 5 MB never gets that far: the API refuses the object, and says why', async () => {
+    const large = fileConfig('99-gpu-5mb', 'gpu', '/etc/x', 'x'.repeat(5_000_000));
+    await assert.rejects(cluster.kube.create(MACHINE_CONFIGS, large), /too large: limit is \d+ bytes/);
+    assert.equal((await condition('gpu', 'RenderDegraded'))?.status, 'False');
+  });
+
   test('a paused pool is rendered all the same', async () => {
     await cluster.kube.patch(
       MACHINE_CONFIG_POOLS,

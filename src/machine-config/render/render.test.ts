@@ -103,6 +103,12 @@ describe('what is refused', () => {
     );
   });
 
+  test('a data URL of 5 MB, where an API let one through', () =>
+    assert.throws(
+      () => checkMachineConfig(fileConfig('x', 'worker', '/etc/x', 'x'.repeat(5_000_000))),
+      /machineconfig x: spec\.config\.storage\.files\[0\]\.contents\.source: has \d+ characters/,
+    ));
+
   test('more than the API can store', () => {
     const large = Array.from({ length: 3 }, (_, index) =>
       fileConfig(`${index}`, 'worker', `/etc/${index}`, 'x'.repeat(600_000)),

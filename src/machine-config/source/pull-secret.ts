@@ -18,6 +18,8 @@ import {
 import { SourceError } from './error.ts';
 
 export const PULL_SECRET = 'pull-secret';
+/** What is watched of its namespace: the signers of etcd that lie beside it are nothing to us. */
+export const ONLY_PULL_SECRET = { namespace: CONFIG_NAMESPACE, fieldSelector: `metadata.name=${PULL_SECRET}` } as const;
 const IN_CLUSTER_REGISTRY = 'image-registry.openshift-image-registry.svc:5000';
 const DEFAULT_ROUTE_PREFIX = 'default-route-openshift-image-registry.apps.';
 

@@ -1,22 +1,31 @@
+import { isUtf8 } from 'node:buffer';
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
 import type { ImageRegistryBundle } from '../../machine-config-api/controller-config.ts';
 import { CONFIG_MANAGED_NAMESPACE } from '../../machine-config-api/names.ts';
-import { bytesOfText } from './config-map.ts';
+import { decodeStrictBase64 } from '../../machine-config-api/base64.ts';
 
 export const MANAGED_REGISTRY_CA = 'image-registry-ca';
 export const MERGED_REGISTRY_CA = 'merged-trusted-image-registry-ca';
 
-/** The CAs of registries in a ConfigMap: `data` keys ascending, then `binaryData` keys ascending (spec 50, IR-1, IR-2). */
+/**
+ * The CAs of registries in a ConfigMap: `data` keys ascending, then `binaryData` keys ascending (spec 50, IR-1, IR-2). A text in
+ * `data` is decoded where it is strict base64 of a text: what decodes to anything else was never meant to, and is itself.
+ */
 export function registryBundles(configMap: ConfigMap | undefined): ImageRegistryBundle[] {
   const { data = {}, binaryData = {} } = configMap ?? {};
   return [
     ...Object.keys(data)
       .sort()
-      .map(file => ({ file, data: bytesOfText(data[file] as string).toString('base64') })),
+      .map(file => ({ file, data: pemBytes(data[file] as string).toString('base64') })),
     ...Object.keys(binaryData)
       .sort()
       .map(file => ({ file, data: Buffer.from(binaryData[file] as string, 'base64').toString('base64') })),
   ];
+}
+
+function pemBytes(text: string): Buffer {
+  const decoded = decodeStrictBase64(text);
+  return decoded !== undefined && isUtf8(decoded) ? decoded : Buffer.from(text, 'utf8');
 }
 
 /**

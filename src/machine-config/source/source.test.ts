@@ -153,6 +153,8 @@ describe('registry CAs', () => {
         ['c', 'C'],
       ],
     );
+    const accident = registryBundles({ data: { h: 'user' } });
+    assert.equal(Buffer.from(accident[0]?.data ?? '', 'base64').toString(), 'user', 'base64 of no text is no base64');
     assert.equal(registryCaPath('h..1..2'), '/etc/docker/certs.d/h:1:2/ca.crt');
     assert.deepEqual(mergedRegistryCa([], []).data, {});
   });

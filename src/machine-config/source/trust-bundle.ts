@@ -31,7 +31,7 @@ function bundleOf(configMap: ConfigMap, name: string): Buffer {
   const bytes = readBytes({ ...configMap, metadata }, CA_BUNDLE_KEY);
   if (bytes.length > 0 && !holdsCertificate(bytes)) {
     const object = `configmap ${CONFIG_NAMESPACE}/${name}`;
-    throw new SourceError(object, CA_BUNDLE_KEY, `${object} doesn't have a valid PEM bundle`);
+    throw new SourceError(object, CA_BUNDLE_KEY, `${object}: ${CA_BUNDLE_KEY}: doesn't have a valid PEM bundle`);
   }
   return bytes;
 }

@@ -17,6 +17,7 @@ export function generatedConfig(
   files: readonly IgnitionFile[],
   owner: OwnerReference,
   controllerHash: string,
+  kernelArguments: readonly string[] = [],
 ): MachineConfig {
   return {
     apiVersion: 'machineconfiguration.openshift.io/v1',
@@ -27,7 +28,10 @@ export function generatedConfig(
       annotations: { [GENERATED_BY_CONTROLLER_VERSION]: controllerHash },
       ownerReferences: [owner],
     },
-    spec: { config: { ...emptyIgnition(), ...(files.length > 0 && { storage: { files: [...files] } }) } },
+    spec: {
+      config: { ...emptyIgnition(), ...(files.length > 0 && { storage: { files: [...files] } }) },
+      ...(kernelArguments.length > 0 && { kernelArguments }),
+    },
   };
 }
 

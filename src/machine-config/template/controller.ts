@@ -9,10 +9,12 @@ import {
 } from '../../machine-config-api/controller-config.ts';
 import { certificateStatus, completedStatus, failedStatus, startedStatus } from '../controller-config/status.ts';
 import type { ControllerCaches } from '../controller/caches.ts';
+import { WORKER_POOL } from '../../machine-config-api/names.ts';
 import { ensureMachineConfig } from '../render/ensure-config.ts';
 import type { ControllerVersion } from '../render/decide.ts';
+import { SourceError } from '../source/error.ts';
 import { generateMachineConfigs } from './generate.ts';
-import { renderedPullSecret } from './pull-secret.ts';
+import { pullSecretIn, renderedPullSecret } from './pull-secret.ts';
 
 export interface TemplateParts {
   readonly kube: Kube;
@@ -33,7 +35,7 @@ export function templateReconcile({ kube, caches, version }: TemplateParts): Rec
     try {
       for (const config of generateMachineConfigs(
         controllerConfig,
-        pullSecretOf(controllerConfig, caches),
+        pullSecretOf(controllerConfig, caches, context),
         version.hash,
       )) {
         await ensureMachineConfig(kube, caches.machineConfigs, config, context.signal);
@@ -59,8 +61,19 @@ function statusReporter(kube: Kube, name: string, { clock, signal }: ReconcileCo
   };
 }
 
-/** Empty while a cluster is installed: then nothing names a pull secret. */
-function pullSecretOf({ spec }: ControllerConfig, caches: TemplateParts['caches']): string {
+/**
+ * Empty while a cluster is installed: then nothing names a pull secret. One that cannot be read leaves machines with the last good
+ * one, and everything else goes on; the operator says which and why.
+ */
+function pullSecretOf({ spec }: ControllerConfig, caches: TemplateParts['caches'], { log }: ReconcileContext): string {
   const { name, namespace } = spec?.pullSecret ?? {};
-  return name === undefined ? '' : renderedPullSecret(caches.secrets.get({ name, namespace }));
+  if (name === undefined) return '';
+  try {
+    return renderedPullSecret(caches.secrets.get({ name, namespace }));
+  } catch (error) {
+    const lastGood = pullSecretIn(caches.machineConfigs.get({ name: `00-${WORKER_POOL}` }));
+    if (!(error instanceof SourceError) || lastGood === undefined) throw error;
+    log.warn({ why: error.message }, 'the last good pull secret is kept');
+    return lastGood;
+  }
 }

@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import type { Pod } from 'kubernetes-types/core/v1.d.ts';
+import { FALLBACK_FOR_REVISION, FALLBACK_MESSAGE, FALLBACK_REASON } from '../installer/operand.ts';
 import { replaceLink, writeFileAtomically } from './atomic-write.ts';
 import type { Files } from './files.ts';
 import { encodeManifest, readManifest } from './manifest.ts';
 import { lastKnownGoodLink, revisionOfDirectory } from './revision-directory.ts';
 
-export const FALLBACK_FOR_REVISION = 'startup-monitor.static-pods.openshift.io/fallback-for-revision';
-export const FALLBACK_REASON = 'startup-monitor.static-pods.openshift.io/fallback-reason';
-export const FALLBACK_MESSAGE = 'startup-monitor.static-pods.openshift.io/fallback-message';
 const FALLBACK_MANIFEST_MODE = 0o644;
 
 export interface FallbackOptions {

@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, renameSync, statSync, writeFileSync } from 
 import type { ObjectReference, Pod } from 'kubernetes-types/core/v1.d.ts';
 import { errorText } from '../../controller/aggregate-error.ts';
 import { createLog, type Log } from '../../controller/log.ts';
-import type { Access } from '../../kube/access.ts';
+import type { Access, Connection } from '../../kube/access.ts';
 import { HttpKube } from '../../kube/client.ts';
 import { systemClock } from '../../kube/clock.ts';
 import { seconds } from '../../kube/duration.ts';
@@ -18,9 +18,11 @@ import { systemFiles } from './files.ts';
 import { runInstaller } from './installer.ts';
 import { parseInstallerOptions } from './installer-options.ts';
 import { acquireLock } from './lock-file.ts';
+import { PathMap } from './path-map.ts';
 import { promoteNode, type StaticPodOperator } from './promote.ts';
 import { parsePruneOptions, runPrune } from './prune.ts';
 import { parseStartupMonitorOptions, type Readiness, runStartupMonitor } from './startup-monitor.ts';
+import { onThisNode } from './this-node.ts';
 
 /** The environment of a process. */
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -171,23 +173,41 @@ export async function connect(
   };
 }
 
-/** On a local node the node says where the API is; elsewhere the flag, or the pod's service account. */
-function findAccess(kubeconfig: string | undefined, env: Env): Promise<Access> {
+/** A local node with an API of its own says where that is; elsewhere the flag does, or the pod's service account. */
+async function findAccess(kubeconfig: string | undefined, env: Env): Promise<Access> {
   const path = env.ROTUNDA_KUBECONFIG || kubeconfig;
   if (path === undefined && isInCluster(env)) {
     return inClusterAccess({ env, directory: env.ROTUNDA_SERVICE_ACCOUNT_DIR || undefined });
   }
-  return loadAccess({ env, path });
+  const mounts = PathMap.fromEnv(env);
+  return reaching(await loadAccess({ env, path, placeOf: file => mounts.outside(file) }), env);
+}
+
+/** The same access with `localhost` as this node, which still has to prove that it is `localhost`. */
+function reaching(access: Access, env: Env): Access {
+  return changed(access, connection => {
+    const { server, tls } = connection;
+    const here = onThisNode(server.href, env);
+    if (here === server.href) return connection;
+    return { ...connection, server: new URL(here), tls: { ...tls, serverName: tls.serverName ?? server.hostname } };
+  });
 }
 
 /** The same access, expecting the server to prove another name (spec 30, section 11). */
 function askingFor(access: Access, serverName: string): Access {
+  return changed(access, connection => ({ ...connection, tls: { ...connection.tls, serverName } }));
+}
+
+/** Gives the same object again as long as the access does. */
+function changed(access: Access, change: (connection: Connection) => Connection): Access {
+  let [from, to]: [Connection | undefined, Connection | undefined] = [undefined, undefined];
   return {
     namespace: access.namespace,
     refused: () => access.refused(),
     async connection() {
       const connection = await access.connection();
-      return { ...connection, tls: { ...connection.tls, serverName } };
+      if (connection !== from || to === undefined) [from, to] = [connection, change(connection)];
+      return to;
     },
   };
 }

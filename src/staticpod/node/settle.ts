@@ -1,5 +1,6 @@
 import type { Pod } from 'kubernetes-types/core/v1.d.ts';
 import { seconds } from '../../kube/duration.ts';
+import { parseRevision } from '../revision/number.ts';
 
 export const SETTLE_POLL_MS: number = seconds(10);
 export const SETTLE_LIMIT_MS: number = seconds(60);
@@ -43,13 +44,6 @@ export function installerRevision(podName: string): number {
   if (revision === undefined)
     throw new Error(`bad revision for ${podName}: expected an integer, found ${JSON.stringify(token)}`);
   return revision;
-}
-
-/** Decimal digits with an optional sign and leading zeros, in 32 bits; anything else is no revision (spec 30, 26.2). */
-export function parseRevision(text: string): number | undefined {
-  if (!/^[-+]?\d{1,20}$/.test(text)) return undefined;
-  const value = Number(text);
-  return value >= -(2 ** 31) && value < 2 ** 31 ? value : undefined;
 }
 
 function hasEnded(pod: Pod): boolean {

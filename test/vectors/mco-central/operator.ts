@@ -5,8 +5,9 @@ import { minutes } from '../../../src/kube/duration.ts';
 import { controllerConfigChange, rolloutEffect } from '../../../src/machine-config/effect.ts';
 import { readIgnition } from '../../../src/machine-config-api/ignition/read.ts';
 import type { IgnitionConfig } from '../../../src/machine-config-api/ignition/types.ts';
+import { registriesFiles } from '../../../src/machine-config/container-runtime/registries.ts';
 import { clusterOperatorStatus } from '../../../src/machine-config/operator/cluster-operator.ts';
-import { mergePolicies } from '../../../src/machine-config/operator/disruption-policy.ts';
+import { mergePolicies } from '../../../src/machine-config-api/disruption-policy.ts';
 import { configurationProblem, requiredPools, requiredPoolsLimitMs } from '../../../src/machine-config/operator/required-pools.ts';
 import { evaluationCondition, minorVersion, upgradeableCondition } from '../../../src/machine-config/operator/upgradeable.ts';
 import { mergeMachineConfigs } from '../../../src/machine-config/render/merge.ts';
@@ -181,6 +182,13 @@ const fileConfig = (path: string): MachineConfig => ({
   spec: { config: { ignition: { version: '3.4.0' }, storage: { files: [{ path, contents: { source: 'data:,new' } }] } } },
 });
 
+/** Where images come from, as the controller writes it. */
+function registriesConfig(): MachineConfig {
+  const image = { spec: { registrySources: { insecureRegistries: ['registry.example.com'] } } };
+  const files = registriesFiles({ image, contentPolicies: [], digestMirrors: [], tagMirrors: [] });
+  return { ...fileConfig('/'), spec: { config: { ignition: { version: '3.4.0' }, storage: { files } } } };
+}
+
 /** What the words of a case mean; the first that fits. */
 const CHANGES: readonly Change[] = [
   { words: /kube-apiserver-client-ca/, spec: { kubeAPIServerServingCAData: NEW } },
@@ -204,7 +212,7 @@ const CHANGES: readonly Change[] = [
     words: /ssh/i,
     config: { ...fileConfig('/'), spec: { config: { ignition: { version: '3.4.0' }, passwd: { users: [{ name: 'core', sshAuthorizedKeys: ['k'] }] } } } },
   },
-  { words: /ICSP|IDMS|registries/i, config: fileConfig('/etc/containers/registries.conf') },
+  { words: /ICSP|IDMS|registries/i, config: registriesConfig() },
   { words: /template|KubeletConfig|kernel|unit|other file|any file/i, config: fileConfig('/etc/other') },
 ];
 

@@ -1,14 +1,18 @@
 import type { FileEntry, Template } from '../entry.ts';
 
+export const PULL_SECRET_PATH = '/var/lib/kubelet/config.json';
+
 export const pullSecret: Template<FileEntry> = ({ pullSecret }) =>
-  pullSecret === '' ? undefined : { path: '/var/lib/kubelet/config.json', mode: 0o600, contents: `${pullSecret}\n` };
+  pullSecret === '' ? undefined : { path: PULL_SECRET_PATH, mode: 0o600, contents: `${pullSecret}\n` };
 
 export const REGISTRIES_PATH = '/etc/containers/registries.conf';
+/** Where an image is looked for that does not say where it is. */
+export const SEARCH_REGISTRIES = ['registry.access.redhat.com', 'docker.io'];
 
 export const registries: Template<FileEntry> = () => ({
   path: REGISTRIES_PATH,
   mode: 0o644,
-  contents: "unqualified-search-registries = ['registry.access.redhat.com', 'docker.io']\n",
+  contents: `unqualified-search-registries = [${SEARCH_REGISTRIES.map(host => `'${host}'`).join(', ')}]\n`,
 });
 
 export const STORAGE_PATH = '/etc/containers/storage.conf';
@@ -33,17 +37,36 @@ export function storageConf(size: string): string {
 
 export const storage: Template<FileEntry> = () => ({ path: STORAGE_PATH, mode: 0o644, contents: storageConf('') });
 
-export const signaturePolicy: Template<FileEntry> = () => ({
-  path: '/etc/containers/policy.json',
-  mode: 0o644,
-  contents: `${JSON.stringify(
-    {
-      default: [{ type: 'insecureAcceptAnything' }],
-      transports: { 'docker-daemon': { '': [{ type: 'insecureAcceptAnything' }] } },
+export const POLICY_PATH = '/etc/containers/policy.json';
+
+/** From where images may come: from everywhere, from everywhere but for some, or from some only. */
+export function policyConf({ blocked = [], allowed = [] }: PolicyScopes = {}): string {
+  const accept = [{ type: 'insecureAcceptAnything' }];
+  const reject = [{ type: 'reject' }];
+  const scopes = Object.fromEntries([
+    ...blocked.map(scope => [scope, reject] as const),
+    ...allowed.map(scope => [scope, accept] as const),
+  ]);
+  const isAnySaid = blocked.length + allowed.length > 0;
+  const policy = {
+    default: allowed.length > 0 ? reject : accept,
+    transports: {
+      ...(isAnySaid && { atomic: scopes, docker: scopes }),
+      'docker-daemon': { '': accept },
     },
-    null,
-    2,
-  )}\n`,
+  };
+  return `${JSON.stringify(policy, null, 2)}\n`;
+}
+
+export interface PolicyScopes {
+  readonly blocked?: readonly string[];
+  readonly allowed?: readonly string[];
+}
+
+export const signaturePolicy: Template<FileEntry> = () => ({
+  path: POLICY_PATH,
+  mode: 0o644,
+  contents: policyConf(),
 });
 
 export const crioDefaults: Template<FileEntry> = ({ images }) => ({

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Secret } from 'kubernetes-types/core/v1.d.ts';
+import { NOT_BEFORE } from '../../certrotation/annotations.ts';
+import { days } from '../../kube/duration.ts';
+import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
+import { ownCertificate } from '../../pki/authority.ts';
+import { encodeCertificates, readCertificates } from '../../pki/pem.ts';
+import { daysFromNow, NOW, secretOf, testClient, testSigner } from '../testing.ts';
+import { UsageError } from '../usage-error.ts';
+import { ignitionWithCa } from './ignition-ca.ts';
+import { gateOf, platformVerdict } from './platform.ts';
+import { decidePrune } from './remove-old-trust.ts';
+import { selectedFrom } from './selection.ts';
+
+describe('what the regenerate verbs act on (spec 70, 1.2)', async () => {
+  const signer = await testSigner('signer');
+  const leaf = secretOf('leaf', await testClient(signer, 'user'), 'target');
+  const root = secretOf('signer', signer, 'signer');
+  const without = (secret: Secret, key: string): Secret => {
+    const { [key]: _gone, ...annotations } = secret.metadata?.annotations ?? {};
+    return { ...secret, metadata: { ...secret.metadata, annotations } };
+  };
+
+  test('leaves and root signers, each by its own verb', () => {
+    assert.deepEqual(platformVerdict(leaf, 'leaf', undefined), { act: true });
+    assert.deepEqual(platformVerdict(root, 'top-level', undefined), { act: true });
+    assert.deepEqual(platformVerdict(root, 'leaf', undefined), { act: false, because: 'it is a signer' });
+    assert.deepEqual(platformVerdict(leaf, 'top-level', undefined), { act: false, because: 'it is no signer' });
+  });
+
+  test('foreign Secrets and copies of revisions are passed over, broken ones are errors', () => {
+    assert.equal(platformVerdict(without(leaf, NOT_BEFORE), 'leaf', undefined).act, false);
+    const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'revision-status-1', uid: 'u' }];
+    assert.equal(
+      platformVerdict({ ...leaf, metadata: { ...leaf.metadata, ownerReferences } }, 'leaf', undefined).act,
+      false,
+    );
+    assert.equal(platformVerdict({ ...leaf, data: { 'tls.crt': 'bm90IGEgY2VydA==' } }, 'leaf', undefined).act, 'error');
+  });
+
+  test('--valid-before: equal or earlier is taken, later is not', () => {
+    const notBefore = new Date(leaf.metadata?.annotations?.[NOT_BEFORE] ?? '');
+    assert.deepEqual(platformVerdict(leaf, 'leaf', notBefore), { act: true });
+    assert.equal(platformVerdict(leaf, 'leaf', new Date(notBefore.getTime() - 1)).act, false);
+  });
+
+  test('a leaf waits while its signer is younger than a tenth of its refresh time (9.2)', () => {
+    assert.match(gateOf(leaf, [root], days(1), NOW) ?? '', /its signer ns\/signer is only 24h0m1s old/);
+    assert.equal(gateOf(leaf, [root], days(1), daysFromNow(1)), undefined);
+    assert.equal(gateOf(leaf, [], days(1), NOW), undefined, 'a signer that is not here cannot be asked');
+  });
+});
+
+describe('removing old trust (spec 70, 2.3 and 9.6)', async () => {
+  const [old, current] = [await testSigner('signer', 20), await testSigner('signer', 2)];
+  const text = encodeCertificates([...old.chain, ...current.chain]);
+  const cut = daysFromNow(-10);
+  const used = async (signer: typeof old) => [
+    { where: 'secret/leaf in ns', certificate: ownCertificate(await testClient(signer, 'user', 1)) },
+  ];
+
+  test('takes out what is old and not needed', async () => {
+    const decision = decidePrune(text, cut, await used(current), NOW);
+    assert.equal(decision.do, 'prune');
+    if (decision.do !== 'prune') return;
+    assert.deepEqual(
+      decision.removed.map(({ subject }) => subject.commonName),
+      [ownCertificate(old).subject.commonName],
+    );
+    assert.equal(readCertificates(decision.text).certificates.length, 1);
+  });
+
+  test('refuses while a certificate in use needs it, and names both', async () => {
+    const decision = decidePrune(text, cut, await used(old), NOW);
+    assert.deepEqual(decision, {
+      do: 'refuse',
+      because: 'certificates in use would no longer be accepted',
+      needed: [`secret/leaf in ns still needs "${ownCertificate(old).subject.commonName}"`],
+    });
+  });
+
+  test('never leaves a bundle empty, keeps what is strictly newer, says why nothing is done', () => {
+    assert.match(
+      (decidePrune(text, daysFromNow(1), [], NOW) as { because: string }).because,
+      /an empty bundle trusts nobody/,
+    );
+    const exact = ownCertificate(current).notBefore;
+    assert.equal(decidePrune(text, exact, [], NOW).do, 'refuse', 'equal is old');
+    assert.equal(decidePrune(text, daysFromNow(-40), [], NOW).do, 'nothing');
+    assert.equal(decidePrune('garbage', cut, [], NOW).do, 'refuse');
+  });
+});
+
+test('user data of machines: one authority is replaced, anything else is left alone (spec 70, 2.5)', () => {
+  const userData = (...sources: string[]) =>
+    JSON.stringify({
+      ignition: {
+        version: '3.2.0',
+        security: { tls: { certificateAuthorities: sources.map(source => ({ source })) } },
+      },
+    });
+  const update = ignitionWithCa(userData('data:,old'), 'PEM');
+  assert.equal(update.do, 'update');
+  assert.match(update.do === 'update' ? update.text : '', /"source":"data:text\/plain;charset=utf-8;base64,UEVN"/);
+  assert.equal(ignitionWithCa(update.do === 'update' ? update.text : '', 'PEM').do, 'keep');
+  assert.equal(ignitionWithCa(userData('data:,a', 'data:,b'), 'PEM').do, 'refuse');
+  assert.equal(ignitionWithCa(userData(), 'PEM').do, 'refuse');
+  assert.equal(ignitionWithCa('{"cloud":"init"}', 'PEM').do, 'skip');
+  assert.equal(ignitionWithCa('#!/bin/sh', 'PEM').do, 'refuse');
+});
+
+describe('which objects a verb is told', () => {
+  const flags = { output: 'table' };
+  test('TYPE/NAME, TYPE NAME..., TYPE --all', () => {
+    assert.deepEqual(selectedFrom(SECRETS, ['secret/a', 'secrets/b'], { ...flags, namespace: 'ns' }, 'x').names, [
+      'a',
+      'b',
+    ]);
+    assert.deepEqual(selectedFrom(SECRETS, ['secrets', 'a', 'b'], flags, 'x').namespace, 'x');
+    assert.deepEqual(
+      selectedFrom(CONFIG_MAPS, ['cm'], { ...flags, all: true, allNamespaces: true }, 'x').namespace,
+      undefined,
+    );
+  });
+  for (const [why, words, more] of [
+    ['another kind', ['pod/a'], {}],
+    ['nothing', [], {}],
+    ['a kind alone', ['secrets'], {}],
+    ['names and --all', ['secret/a'], { all: true }],
+    ['a name in all namespaces', ['secret/a'], { allNamespaces: true }],
+    ['-n and -A', ['secrets'], { all: true, namespace: 'a', allNamespaces: true }],
+    ['--local without files', ['secrets'], { local: true }],
+    ['files without --local', ['secrets'], { all: true, filename: ['x'] }],
+    ['too many slashes', ['secret/a/b'], {}],
+  ] as const) {
+    test(`${why} is refused`, () => {
+      assert.throws(() => selectedFrom(SECRETS, words, { ...flags, ...more }, 'x'), UsageError);
+    });
+  }
+});

@@ -1,0 +1,112 @@
+import type { Command } from 'commander';
+import { type ClusterFlags, withClusterFlags } from '../cluster-flags.ts';
+import type { VerbFlags } from './selection.ts';
+
+export type RegenerateVerb = 'leaf' | 'top-level';
+
+export interface RegenerateFlags extends VerbFlags {
+  readonly validBefore?: string | undefined;
+  readonly overrideGate?: boolean | undefined;
+}
+
+export interface RemoveTrustFlags extends VerbFlags {
+  readonly createdBefore: string;
+  readonly excludeBundles?: readonly string[] | undefined;
+}
+
+export interface MachineConfigServerFlags extends ClusterFlags {
+  readonly updateIgnition?: boolean | string | undefined;
+  readonly dryRun?: boolean | undefined;
+  readonly yes?: boolean | undefined;
+}
+
+/** The verbs of `oc adm ocp-certificates`, under their own names (spec 70, 2). `monitor-certificates` is with `monitor`. */
+export function addCertificateVerbs(program: Command): void {
+  regenerate(program, 'leaf')
+    .summary('have leaf certificates made anew by their operators')
+    .description(
+      'Marks leaf certificates so that their operators make new ones, signed by the current signer. A leaf whose signer is so young that\n' +
+        'not everybody who verifies may have it yet is held back; --override-gate goes ahead, and the Secret says so. Does not wait.',
+    )
+    .option('--override-gate', 'also leaves whose signer may not be trusted everywhere yet; noted on the Secret');
+  regenerate(program, 'top-level')
+    .summary('have root signers made anew by their operators')
+    .description(
+      'Marks root signers so that their operators make new ones. The old ones stay in their bundles until they expire or\n' +
+        'remove-old-trust takes them out; leaves follow later. Does not wait.',
+    )
+    .option('-y, --yes', 'do not ask');
+  removeOldTrust(program);
+  machineConfigServer(program);
+}
+
+function regenerate(program: Command, verb: RegenerateVerb): Command {
+  const command = verbFlags(program.command(`regenerate-${verb}`), 'secret').option(
+    '--valid-before <time>',
+    'only certificates that were valid at this moment already, RFC 3339',
+  );
+  return command.action(async (words: string[], flags: RegenerateFlags) => {
+    const { runRegenerate } = await import('./regenerate.ts');
+    await runRegenerate(verb, words, flags);
+  });
+}
+
+function removeOldTrust(program: Command): void {
+  verbFlags(program.command('remove-old-trust'), 'configmap')
+    .summary('take CAs that are older than a moment out of their bundles')
+    .description(
+      'Removes CAs from managed bundles that began at or before --created-before. Refuses where a certificate in a Secret of any namespace,\n' +
+        'in a kubeconfig or in a signing request still needs one of them, naming both, and never leaves a bundle empty.',
+    )
+    .requiredOption('--created-before <time>', 'what began at or before this moment goes, RFC 3339')
+    .option('--exclude-bundles <namespace/name...>', 'leave these alone')
+    .option('-y, --yes', 'do not ask')
+    .action(async (words: string[], flags: RemoveTrustFlags) => {
+      const { runRemoveOldTrust } = await import('./remove-old-trust.ts');
+      await runRemoveOldTrust(words, flags);
+    });
+}
+
+function machineConfigServer(program: Command): void {
+  withClusterFlags(program.command('regenerate-machine-config-server-serving-cert'))
+    .summary('make the certificate of the machine-config server anew where it is due, and restart the server')
+    .description(
+      'Runs the rotation rules once over the signer, bundle and certificate that new machines meet first, restarts the server, and\n' +
+        'brings the CA into the user data of machines. Young certificates stay.',
+    )
+    .option('--update-ignition [boolean]', 'also do update-ignition-ca-bundle-for-machine-config-server', 'true')
+    .option('--dry-run', 'say what would happen; write nothing')
+    .option('-y, --yes', 'do not ask')
+    .action(async (flags: MachineConfigServerFlags) => {
+      const { runRegenerateServingCert } = await import('./machine-config-server.ts');
+      await runRegenerateServingCert(flags);
+    });
+  withClusterFlags(program.command('update-ignition-ca-bundle-for-machine-config-server'))
+    .summary('bring the CA of the machine-config server into the user data of new machines')
+    .description(
+      'Replaces the CA in the user-data Secrets of openshift-machine-api. CAs that are still valid stay beside the new one, so that machines\n' +
+        'can join while the server has not switched yet. On bare metal it also changes kube-system/root-ca, which reboots all nodes.',
+    )
+    .option('--dry-run', 'say what would happen; write nothing')
+    .option('-y, --yes', 'do not ask')
+    .action(async (flags: MachineConfigServerFlags) => {
+      const { runUpdateIgnition } = await import('./machine-config-server.ts');
+      await runUpdateIgnition(flags);
+    });
+}
+
+/** What all verbs over objects take. */
+function verbFlags(command: Command, kind: 'secret' | 'configmap'): Command {
+  const plural = `${kind}s`;
+  return withClusterFlags(command.argument('[objects...]', `${kind}/NAME..., or ${plural} NAME..., or ${plural} --all`))
+    .option('-o, --output <format>', 'table, json, yaml, name or jsonpath=<template>', 'table')
+    .option('-n, --namespace <name>', 'namespace of the objects')
+    .option('-A, --all-namespaces', 'in all namespaces')
+    .option('--all', 'all objects of the type')
+    .option('-l, --selector <labels>', 'only objects with these labels')
+    .option('--field-selector <fields>', 'only objects with these fields, such as metadata.name=x')
+    .option('--local', 'without asking a cluster: read from -f, print what would be written')
+    .option('-f, --filename <path...>', 'files or folders to read the objects from, with --local')
+    .option('--dry-run', 'say what would happen, and what would follow; write nothing')
+    .option('-v, --verbose', 'also name what is passed over, and why');
+}

@@ -1,0 +1,166 @@
+import type { Secret } from 'kubernetes-types/core/v1.d.ts';
+import { NOT_AFTER } from '../../certrotation/annotations.ts';
+import { days } from '../../kube/duration.ts';
+import { listAll } from '../../kube/list.ts';
+import type { Kube } from '../../kube/port.ts';
+import { SECRETS } from '../../kube/resource.ts';
+import type { ObjectRef } from '../../trust/object.ts';
+import { withCluster } from '../cluster.ts';
+import { confirm } from '../confirm.ts';
+import { clusterSource, type ObjectSource } from '../inventory/source.ts';
+import { momentFrom } from '../moment.ts';
+import { API_VERSION, printDocument } from '../output/print.ts';
+import type { PlanEvent } from '../plan/model.ts';
+import { readPlanObjects } from '../plan/objects.ts';
+import { FORCED, simulate } from '../plan/simulate.ts';
+import { rotationDayFrom } from '../plan/units.ts';
+import { visible } from '../table.ts';
+import type { RegenerateFlags, RegenerateVerb } from './command.ts';
+import { type Outcome, printOutcomes, verbFormat } from './outcome.ts';
+import { gateOf, platformVerdict } from './platform.ts';
+import { readLocal, readSelected, selectedFrom } from './selection.ts';
+
+/** Who writes, as upstream calls it (spec 70, 2.1 and 2.2). */
+const FIELD_MANAGERS = { leaf: 'regenerate-leaf-certificates', 'top-level': 'regenerate-signers' } as const;
+/** Says on the Secret that somebody went past the gate, and when (spec 70, 9.2). */
+export const GATE_OVERRIDE = 'rotunda.dev/regeneration-gate-overridden';
+
+/** `regenerate-leaf` and `regenerate-top-level`: takes the date of a certificate away, so that its operator makes a new one. */
+export async function runRegenerate(
+  verb: RegenerateVerb,
+  words: readonly string[],
+  flags: RegenerateFlags,
+): Promise<void> {
+  const format = verbFormat(flags.output);
+  const validBefore = flags.validBefore === undefined ? undefined : momentFrom('--valid-before', flags.validBefore);
+  // What is wrong with the call is said before any cluster is asked.
+  const selected = selectedFrom(SECRETS, words, flags, '');
+  if (flags.local) {
+    const acted = readLocal(SECRETS, flags, selected).filter(
+      secret => platformVerdict(secret, verb, validBefore).act === true,
+    );
+    const items = acted.map(secret => applyBody(secret, false, new Date()));
+    process.stdout.write(
+      printDocument(
+        { apiVersion: API_VERSION, kind: 'List', items },
+        format.kind === 'table' ? { kind: 'yaml' } : format,
+      ),
+    );
+    return;
+  }
+  await withCluster(flags, async ({ kube, namespace }) => {
+    const now = new Date();
+    const { objects, missing } = await readSelected(kube, SECRETS, selectedFrom(SECRETS, words, flags, namespace));
+    const judged = objects.map(secret => ({ secret, verdict: platformVerdict(secret, verb, validBefore) }));
+    const held = verb === 'leaf' && !flags.overrideGate ? await heldBack(kube, judged, now) : new Map<Secret, string>();
+    const chosen = judged
+      .filter(({ secret, verdict }) => verdict.act === true && !held.has(secret))
+      .map(({ secret }) => secret);
+    if (verb === 'top-level' && chosen.length > 0 && !flags.dryRun) {
+      const names = chosen.map(({ metadata }) => metadata?.name).join(', ');
+      await confirm(`${chosen.length} signers will be replaced: ${names}.`, flags.yes);
+    }
+    const outcomes: Outcome[] = [];
+    for (const { secret, verdict } of judged) {
+      const object = refOf(secret);
+      const why = held.get(secret);
+      if (verdict.act === 'error') outcomes.push({ object, outcome: 'failed', text: verdict.because });
+      else if (!verdict.act) outcomes.push({ object, outcome: 'skipped', text: verdict.because });
+      else if (why !== undefined)
+        outcomes.push({ object, outcome: 'held', text: `${why}; --override-gate goes ahead` });
+      else outcomes.push(await setRegeneration(kube, secret, verb, flags, now));
+    }
+    const follows = flags.dryRun ? await whatFollows(clusterSource(kube), chosen.map(refOf), now) : undefined;
+    printOutcomes(outcomes, format, { dryRun: flags.dryRun ?? false, verbose: flags.verbose ?? false, follows });
+    if (follows !== undefined && format.kind === 'table') printFollowing(follows);
+    for (const text of missing) process.stderr.write(`error: ${visible(text)}\n`);
+    if (missing.length > 0) process.exitCode = 1;
+    if (chosen.length === 0 && missing.length === 0 && held.size === 0) {
+      process.stderr.write(
+        `nothing to do: none of ${objects.length} secrets is a ${verb === 'leaf' ? 'leaf' : 'top-level signer'} to regenerate\n`,
+      );
+    }
+  });
+}
+
+async function heldBack(
+  kube: Kube,
+  judged: readonly { secret: Secret; verdict: { act: boolean | 'error' } }[],
+  now: Date,
+): Promise<Map<Secret, string>> {
+  const acting = judged.filter(({ verdict }) => verdict.act === true);
+  if (acting.length === 0) return new Map();
+  const { items } = await listAll(kube, SECRETS);
+  const dayMs = rotationDayFrom({ secrets: items, configMaps: [] });
+  return new Map(
+    acting.flatMap(({ secret }) => {
+      const why = gateOf(secret, items, dayMs, now);
+      return why === undefined ? [] : [[secret, why] as const];
+    }),
+  );
+}
+
+/** Asks the operator of one certificate for a new one. */
+export async function setRegeneration(
+  kube: Kube,
+  secret: Secret,
+  verb: RegenerateVerb,
+  flags: Pick<RegenerateFlags, 'overrideGate' | 'dryRun'>,
+  now: Date,
+): Promise<Outcome> {
+  const object = refOf(secret);
+  const { namespace, name } = object;
+  const body = applyBody(secret, flags.overrideGate ?? false, now);
+  try {
+    await kube.patch(
+      SECRETS,
+      { namespace, name },
+      { type: 'apply', body },
+      { force: true, fieldManager: FIELD_MANAGERS[verb], dryRun: flags.dryRun },
+    );
+    return { object, outcome: 'done', text: 'regeneration set' };
+  } catch (error) {
+    return { object, outcome: 'failed', text: (error as Error).message };
+  }
+}
+
+function applyBody(secret: Secret, isOverridden: boolean, now: Date): Secret {
+  const { namespace, name } = refOf(secret);
+  const annotations = { [NOT_AFTER]: FORCED, ...(isOverridden ? { [GATE_OVERRIDE]: now.toISOString() } : {}) };
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { namespace, name, annotations } };
+}
+
+function refOf({ metadata }: Secret): ObjectRef {
+  return { kind: 'Secret', namespace: metadata?.namespace ?? '', name: metadata?.name ?? '' };
+}
+
+/** What the rotation code would do next, up to the moment leaves have followed a new signer. */
+export async function whatFollows(
+  source: ObjectSource,
+  force: readonly ObjectRef[],
+  now: Date,
+): Promise<readonly PlanEvent[]> {
+  if (force.length === 0) return [];
+  const objects = await readPlanObjects(source);
+  const until = new Date(now.getTime() + (rotationDayFrom(objects) / days(1)) * days(7));
+  const [planned, anyway] = await Promise.all([
+    simulate(objects, { now, until, force }),
+    simulate(objects, { now, until }),
+  ]);
+  const idOf = ({ change, object, at }: PlanEvent) =>
+    `${change} ${object?.kind} ${object?.namespace} ${object?.name} ${at}`;
+  const expected = new Set(anyway.events.map(idOf));
+  return planned.events.filter(event => !expected.has(idOf(event)));
+}
+
+function printFollowing(events: readonly PlanEvent[]): void {
+  if (events.length === 0) return;
+  process.stdout.write('would follow:\n');
+  for (const { at, change, object, effects } of events) {
+    const what = object === undefined ? '' : ` ${object.kind.toLowerCase()}/${object.name} in ${object.namespace}`;
+    const effect = effects.map(({ kind, process: name, nodes }) => `${kind} ${name} on ${nodes.join(',')}`).join('; ');
+    process.stdout.write(
+      `  ${visible(`${at.slice(0, 19)}Z ${change}${what}${effect === '' ? '' : ` (${effect})`}`)}\n`,
+    );
+  }
+}

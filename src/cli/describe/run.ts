@@ -1,0 +1,176 @@
+import { etcdTrust } from '../../etcd/trust.ts';
+import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
+import { effectOfChange, verdictOf } from '../../trust/effect.ts';
+import { joinGraphs, type TrustGraph } from '../../trust/graph.ts';
+import { isSameObject, type ObjectRef, objectText } from '../../trust/object.ts';
+import { namespaceFrom } from '../cluster-flags.ts';
+import { type Item, type Kind, kindsAt } from '../get/listings.ts';
+import { GET_KINDS, kindAndNames } from '../get/words.ts';
+import type { BundleItem, CertificateFacts, CertificateItem, NextDecision } from '../inventory/model.ts';
+import { withSource } from '../inventory/open.ts';
+import { readInventory } from '../inventory/read.ts';
+import { nowFrom } from '../moment.ts';
+import { shortDuration } from '../output/time.ts';
+import { visible } from '../table.ts';
+import { UsageError } from '../usage-error.ts';
+import type { DescribeFlags } from './command.ts';
+
+export async function runDescribe(words: readonly string[], flags: DescribeFlags): Promise<void> {
+  const { kind: word, names } = kindAndNames(words);
+  const now = nowFrom(flags.now);
+  const namespace = namespaceFrom(flags);
+  const kind = kindsAt(now).find(candidate => candidate.words.includes(word));
+  if (kind === undefined) throw new UsageError(`there is no type "${word}": known are ${GET_KINDS.join(', ')}`);
+  if (names.length === 0) throw new UsageError(`say which ${word} to describe`);
+  const inventory = await withSource(flags, source => readInventory(source, { parts: kind.parts }, now));
+  const items = kind
+    .items(inventory)
+    .filter(
+      ({ metadata }) => names.includes(metadata.name) && (namespace === undefined || metadata.namespace === namespace),
+    );
+  const texts = items.map(item => described(kind, item, now));
+  process.stdout.write(texts.join('\n'));
+  for (const name of names.filter(wanted => !items.some(({ metadata }) => metadata.name === wanted))) {
+    process.stderr.write(
+      `error: ${word} "${name}" not found${namespace === undefined ? '' : ` in namespace ${namespace}`}\n`,
+    );
+    process.exitCode = 1;
+  }
+}
+
+/** One line, or a heading with lines below it. */
+type Entry = readonly [label: string, value: string | readonly string[] | undefined];
+
+function described(kind: Kind, item: Item, now: Date): string {
+  const { metadata } = item;
+  const entries: Entry[] = [
+    ['Name', metadata.name],
+    ['Namespace', metadata.namespace],
+    ['Labels', Object.entries(metadata.labels ?? {}).map(([key, value]) => `${key}=${value}`)],
+    ['Created', metadata.creationTimestamp],
+  ];
+  if ('chainLength' in item) entries.push(...certificateEntries(item, now));
+  else if ('keys' in item) entries.push(...bundleEntries(item, now));
+  else {
+    // The columns say it all.
+    for (const { header, cell } of kind.columns) {
+      if (!['NAME', 'NAMESPACE', 'AGE'].includes(header)) entries.push([titled(header), cell(item)]);
+    }
+    if ('reason' in item) entries.push(['Full reason', item.reason.split('\n')]);
+  }
+  return render(entries);
+}
+
+function certificateEntries(item: CertificateItem, now: Date): Entry[] {
+  const { certificate, next, metadata } = item;
+  const ref: ObjectRef = { kind: 'Secret', namespace: metadata.namespace ?? '', name: metadata.name };
+  return [
+    ['Role', item.role],
+    ['Purpose', item.purpose],
+    ['Description', item.description],
+    ['Component', item.component],
+    ['State', item.problem === undefined ? item.state : `${item.state}: ${item.problem}`],
+    ...(certificate === undefined ? [] : factEntries(certificate, now)),
+    ['Chain', item.chainLength === 0 ? 'the certificate alone' : `followed by ${item.chainLength} more`],
+    ['Signed by', item.signedBy && objectText(item.signedBy)],
+    ['Accepted with', item.trustedBy.map(objectText)],
+    ...nextEntries(next, now),
+    ['Notes', item.notes],
+    ...effectEntries(ref),
+  ];
+}
+
+function bundleEntries(item: BundleItem, now: Date): Entry[] {
+  const ref: ObjectRef = { kind: 'ConfigMap', namespace: item.metadata.namespace ?? '', name: item.metadata.name };
+  return [
+    ['Role', item.role],
+    ['Description', item.description],
+    ['Component', item.component],
+    ['State', item.problem === undefined ? item.state : `${item.state}: ${item.problem}`],
+    ['Keys', item.keys.join(', ')],
+    [
+      'Authorities',
+      item.certificates.map(
+        ca =>
+          `${ca.subject}, until ${ca.notAfter} (${ca.isExpired ? 'expired' : shortDuration(Date.parse(ca.notAfter) - now.getTime())}), sha256 ${ca.sha256.slice(0, 16)}`,
+      ),
+    ],
+    ...nextEntries(item.next, now),
+    ['Notes', item.notes],
+    ...effectEntries(ref),
+  ];
+}
+
+function factEntries(certificate: CertificateFacts, now: Date): Entry[] {
+  return [
+    ['Subject', certificate.subject],
+    ['Issuer', certificate.isSelfSigned ? '<self-signed>' : certificate.issuer],
+    ['Groups', certificate.groups.join(', ') || undefined],
+    ['Usages', certificate.usages.join(', ')],
+    ['Host names', certificate.hostnames],
+    ['Valid from', certificate.notBefore],
+    ['Valid until', `${certificate.notAfter} (${shortDuration(Date.parse(certificate.notAfter) - now.getTime())})`],
+    ['Key', `${certificate.key}, sha256 ${certificate.keySha256}`],
+    ['Signature', certificate.signatureAlgorithm],
+    ['Serial', certificate.serial],
+    ['Fingerprint', `sha256 ${certificate.sha256}`],
+  ];
+}
+
+function nextEntries(next: NextDecision | undefined, now: Date): Entry[] {
+  if (next === undefined) return [['Next', 'nothing we know of rotates it']];
+  const when = next.at === undefined ? 'now' : `${next.at} (in ${shortDuration(Date.parse(next.at) - now.getTime())})`;
+  const what = { keep: 'kept until', regenerate: 'regenerate', rewrite: 'rewrite', fail: 'needs a person' }[
+    next.action
+  ];
+  return [
+    ['Next', next.action === 'fail' ? what : `${what} ${when}`],
+    ['Rule', next.rule],
+    ['Reason', next.reason.split('\n')],
+  ];
+}
+
+const GRAPH: TrustGraph = joinGraphs(kubeApiserverTrust(), etcdTrust());
+
+function effectEntries(ref: ObjectRef): Entry[] {
+  const effects = effectOfChange(GRAPH, ref);
+  const connections = GRAPH.edges.filter(({ client, server }) =>
+    [client, server].some(({ presents, verifiesWith }) =>
+      [presents, verifiesWith].some(
+        held => typeof held === 'object' && 'object' in held && isSameObject(held.object, ref),
+      ),
+    ),
+  );
+  return [
+    ['A change', verdictOf(effects) === 'none' ? undefined : verdictOf(effects)],
+    [
+      'On nodes',
+      effects.map(({ kind, path, delivery, uses }) => {
+        const way = path.length > 1 ? ` by way of ${path.slice(1).map(objectText).join(', ')}` : '';
+        const who = [...new Set(uses.map(({ process }) => process))].join(', ');
+        return `${kind}: ${who} (${delivery.nodes} nodes, ${delivery.hostDirectory})${way}`;
+      }),
+    ],
+    ['Connections', connections.map(({ name }) => name)],
+  ];
+}
+
+function titled(header: string): string {
+  const words = header.toLowerCase().replaceAll('-', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+function render(entries: readonly Entry[]): string {
+  const present = entries.filter(([, value]) => value !== undefined && value.length > 0);
+  const width = Math.max(...present.map(([label]) => label.length)) + 1;
+  return present
+    .map(([label, value]) => {
+      const [first = '', ...rest] = typeof value === 'string' ? [value] : (value ?? []);
+      const lines = [
+        `${`${label}:`.padEnd(width + 1)}${visible(first)}`,
+        ...rest.map(line => ' '.repeat(width + 1) + visible(line)),
+      ];
+      return `${lines.join('\n')}\n`;
+    })
+    .join('');
+}

@@ -1,0 +1,108 @@
+import { dump } from 'js-yaml';
+import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
+import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
+import { positiveDurationFrom, namespaceFrom } from '../cluster-flags.ts';
+import { isRevisionCopy } from '../inventory/certificates.ts';
+import { loadObjects } from '../inventory/files.ts';
+import { withSource } from '../inventory/open.ts';
+import { type PublicSecret, withoutPrivateData } from '../inventory/public-secret.ts';
+import { rotationDayOf } from '../inventory/read.ts';
+import { nowFrom } from '../moment.ts';
+import { printTable, visible } from '../table.ts';
+import { UsageError } from '../usage-error.ts';
+import type { ExplainFlags } from './command.ts';
+import { type Explanation, explain } from './explain.ts';
+
+interface Objects {
+  readonly secrets: readonly PublicSecret[];
+  readonly configMaps: readonly ConfigMap[];
+  /** How many other things were read. */
+  readonly others: number;
+}
+
+export async function runExplain(names: readonly string[], flags: ExplainFlags): Promise<void> {
+  const now = nowFrom(flags.now);
+  const namespace = namespaceFrom(flags);
+  const dayMs = flags.rotationDay === undefined ? undefined : positiveDurationFrom('--rotation-day', flags.rotationDay);
+  const refreshMs = flags.refresh === undefined ? undefined : positiveDurationFrom('--refresh', flags.refresh);
+  if (!['table', 'json', 'yaml'].includes(flags.output)) {
+    throw new UsageError(`--output must be table, json or yaml, found "${flags.output}"`);
+  }
+  const { secrets, configMaps, others } = await objectsFrom(flags);
+  const all = explain(secrets, configMaps, {
+    now,
+    dayMs: dayMs ?? rotationDayOf(configMaps),
+    refreshMs,
+    refreshOnlyWhenExpired: flags.recovery ?? false,
+  });
+  const explanations = all.filter(
+    item =>
+      (namespace === undefined || item.namespace === namespace) && (names.length === 0 || names.some(isNameOf(item))),
+  );
+  process.stdout.write(render(explanations, flags.output));
+  for (const name of names.filter(wanted => !explanations.some(item => isNameOf(item)(wanted)))) {
+    process.stderr.write(`error: no signer, bundle or target "${visible(name)}" found\n`);
+    process.exitCode = 1;
+  }
+  const passed = secrets.length + configMaps.length - all.length + others;
+  if (explanations.length === 0 && names.length === 0) process.stderr.write('no signers, bundles or targets found\n');
+  if (passed > 0 && names.length === 0) process.stderr.write(`${passed} other objects passed over\n`);
+  if (explanations.some(({ action }) => action === 'fail')) process.exitCode = 1;
+}
+
+function isNameOf({ kind, name }: Explanation): (wanted: string) => boolean {
+  return wanted => wanted === name || wanted.toLowerCase() === `${kind.toLowerCase()}/${name}`;
+}
+
+async function objectsFrom(flags: ExplainFlags): Promise<Objects> {
+  if (flags.filename === undefined) {
+    return withSource(flags, async source => {
+      const [secrets, configMaps] = await Promise.all([source.list(SECRETS), source.list(CONFIG_MAPS)]);
+      const own = { secrets: secrets.filter(isOriginal), configMaps: configMaps.filter(isOriginal) };
+      const copies = secrets.length + configMaps.length - own.secrets.length - own.configMaps.length;
+      return { ...own, others: copies };
+    });
+  }
+  for (const other of ['from', 'kubeconfig', 'context'] as const) {
+    if (flags[other] !== undefined)
+      throw new UsageError(`--filename and --${other} contradict each other: give one of them`);
+  }
+  const { objects, others, warnings } = loadObjects(flags.filename);
+  for (const warning of warnings) process.stderr.write(`warning: ${visible(warning)}\n`);
+  const secrets = objects.filter(({ kind }) => kind === 'Secret').map(object => withoutPrivateData(object as Secret));
+  const configMaps = objects.filter(({ kind }) => kind === 'ConfigMap') as ConfigMap[];
+  return { secrets, configMaps, others: others + objects.length - secrets.length - configMaps.length };
+}
+
+function isOriginal(object: PublicSecret | ConfigMap): boolean {
+  return !isRevisionCopy(object);
+}
+
+function render(explanations: readonly Explanation[], format: string): string {
+  if (format === 'json') return `${JSON.stringify(explanations, undefined, 2)}\n`;
+  if (format === 'yaml') return dump(explanations);
+  if (explanations.length === 0) return '';
+  const rows = explanations.map(({ role, namespace, name, action, until, rule, reason }) => [
+    role,
+    namespace,
+    name,
+    action,
+    until === undefined ? (action === 'fail' ? '' : 'now') : `${until.slice(0, 19)}Z`,
+    rule,
+    // Reasons of several lines list certificates; the table shows the first, json and yaml all.
+    `${action === 'keep' ? 'then: ' : ''}${reason.split('\n', 1)[0]}`,
+  ]);
+  const table = printTable(['ROLE', 'NAMESPACE', 'NAME', 'DECISION', 'CHANGES', 'RULE', 'REASON'], rows);
+  return table + notesOf(explanations);
+}
+
+/** Each note once, with the objects it is about. */
+function notesOf(explanations: readonly Explanation[]): string {
+  const notes = new Map<string, string[]>();
+  for (const { name, notes: own } of explanations) {
+    for (const note of own) notes.set(note, [...(notes.get(note) ?? []), name]);
+  }
+  const line = (note: string, names: string[]) =>
+    `${visible(`note: ${note}: ${names.slice(0, 3).join(', ')}${names.length > 3 ? ` and ${names.length - 3} more` : ''}`)}\n`;
+  return [...notes].map(([note, names]) => line(note, names)).join('');
+}

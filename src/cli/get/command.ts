@@ -1,0 +1,50 @@
+import type { Command } from 'commander';
+import { type SourceFlags, withNamespaceFlags, withSourceFlags } from '../cluster-flags.ts';
+import { withOutputFlag } from '../output/format.ts';
+import { GET_KINDS } from './words.ts';
+
+export interface GetFlags extends SourceFlags {
+  readonly output: string;
+  readonly selector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  readonly watch?: boolean | undefined;
+  readonly headers: boolean;
+  readonly sortBy?: string | undefined;
+  readonly now?: string | undefined;
+}
+
+/** `rotunda get`: certificates, signers, bundles, nodes, revisions and pools as tables or documents. */
+export function addGet(program: Command): void {
+  const command = program
+    .command('get')
+    .summary('list certificates, signers, bundles, nodes, revisions or machine config pools')
+    .description(
+      `Lists ${GET_KINDS.join(', ')} of a cluster or of a folder (--from), with what the rotation rules will do next and when.\n` +
+        'Names follow as in kubectl: TYPE NAME... or TYPE/NAME... Works on the TLS Secrets of any cluster. Nothing is written, and\n' +
+        'private keys are never shown. Exit code 1 when a name is not found.',
+    )
+    .argument('<type>', GET_KINDS.join(', '))
+    .argument('[names...]', 'only these');
+  withOutputFlag(withNamespaceFlags(withSourceFlags(command)))
+    .option('-l, --selector <labels>', 'only objects with these labels, such as a=b,c!=d')
+    .option(
+      '--field-selector <fields>',
+      'only objects where state=..., role=..., metadata.name=... or metadata.namespace=...',
+    )
+    .option('--sort-by <field>', 'expires, next, name or age')
+    .option('-w, --watch', 'after the list, print what changes')
+    .option('--no-headers', 'without the line of headings')
+    .option('--now <time>', 'judge as of this moment, RFC 3339 (default: the clock)')
+    .addHelpText(
+      'after',
+      '\nExamples:\n' +
+        '  rotunda get certs --sort-by expires\n' +
+        '  rotunda get signers -n openshift-kube-apiserver-operator -o wide\n' +
+        '  rotunda get certs --field-selector state!=Good -o jsonpath=\'{range .items[*]}{.metadata.name}{"\\n"}{end}\'\n' +
+        '  rotunda get bundles --from must-gather/',
+    )
+    .action(async (type: string, names: string[], flags: GetFlags) => {
+      const { runGet } = await import('./run.ts');
+      await runGet([type, ...names], flags);
+    });
+}

@@ -1,0 +1,133 @@
+import { withCluster } from '../cluster.ts';
+import { namespaceFrom, refuseBoth } from '../cluster-flags.ts';
+import { LiveSource } from '../inventory/live-source.ts';
+import { withSource } from '../inventory/open.ts';
+import { readInventory } from '../inventory/read.ts';
+import type { ObjectSource } from '../inventory/source.ts';
+import { nowFrom } from '../moment.ts';
+import { type OutputFormat, outputFormatFrom } from '../output/format.ts';
+import { parseJsonPath } from '../output/jsonpath.ts';
+import { printItems } from '../output/print.ts';
+import { untilStopped } from '../signals.ts';
+import { UsageError } from '../usage-error.ts';
+import type { GetFlags } from './command.ts';
+import { type Item, type Kind, kindsAt } from './listings.ts';
+import { orderFrom, selectorFrom } from './select.ts';
+import { GET_KINDS, kindAndNames } from './words.ts';
+
+/** One question: which items of which kind, in which order and form. */
+interface Question {
+  readonly word: string;
+  readonly names: readonly string[];
+  readonly namespace: string | undefined;
+  readonly format: OutputFormat;
+  readonly flags: GetFlags;
+  readonly selects: (item: Item) => boolean;
+  readonly order: ReturnType<typeof orderFrom>;
+}
+
+/** Prints the answer of `rotunda get`, and with `-w` what changes from then on. */
+export async function runGet(words: readonly string[], flags: GetFlags): Promise<void> {
+  const question = questionFrom(words, flags);
+  if (!flags.watch) {
+    await withSource(flags, async source => {
+      const { kind, items } = await answer(question, source, nowFrom(flags.now));
+      process.stdout.write(render(question, kind, items));
+      reportMissing(question, items);
+    });
+    return;
+  }
+  refuseBoth(flags);
+  if (flags.from !== undefined) throw new UsageError('--watch and --from contradict each other: files do not change');
+  await withCluster(flags, async ({ kube }) => {
+    const source = new LiveSource(kube);
+    try {
+      await watch(question, source);
+    } finally {
+      await source.stop();
+    }
+  });
+}
+
+function questionFrom(words: readonly string[], flags: GetFlags): Question {
+  const { kind: word, names } = kindAndNames(words);
+  const known = kindsAt(new Date(0)).find(candidate => candidate.words.includes(word));
+  if (known === undefined) throw new UsageError(`there is no type "${word}": known are ${GET_KINDS.join(', ')}`);
+  const namespace = namespaceFrom(flags);
+  if (namespace !== undefined && !known.namespaced)
+    throw new UsageError(`${word} have no namespace: leave --namespace out`);
+  if (names.length > 0 && (flags.selector !== undefined || flags.fieldSelector !== undefined)) {
+    throw new UsageError('names and a selector contradict each other: give one of them');
+  }
+  const format = outputFormatFrom(flags.output);
+  if (format.kind === 'jsonpath') parseJsonPath(format.template);
+  nowFrom(flags.now);
+  const selects = selectorFrom(flags.selector, flags.fieldSelector);
+  return { word, names, namespace, format, flags, selects, order: orderFrom(flags.sortBy) };
+}
+
+async function answer(question: Question, source: ObjectSource, now: Date): Promise<{ kind: Kind; items: Item[] }> {
+  const { word, names, namespace, selects, order } = question;
+  const kind = kindsAt(now).find(candidate => candidate.words.includes(word)) as Kind;
+  // Who signed what is seen across namespaces: everything is read, the rest is left out of the answer.
+  const inventory = await readInventory(source, { parts: kind.parts }, now);
+  const items = kind
+    .items(inventory)
+    .filter(item => namespace === undefined || item.metadata.namespace === namespace)
+    .filter(item => (names.length === 0 || names.includes(item.metadata.name)) && selects(item));
+  return { kind, items: order === undefined ? items : items.toSorted(order) };
+}
+
+function render(question: Question, kind: Kind, items: readonly Item[], withHeader = true): string {
+  const { format, flags, names, namespace } = question;
+  return printItems(kind, items, format, {
+    isSingle: names.length === 1 && items.length === 1,
+    withHeader: withHeader && flags.headers,
+    hide: namespace === undefined ? [] : ['NAMESPACE'],
+  });
+}
+
+function reportMissing({ names, word, namespace }: Question, items: readonly Item[]): void {
+  const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
+  for (const name of names.filter(wanted => !items.some(({ metadata }) => metadata.name === wanted))) {
+    process.stderr.write(`error: ${word} "${name}" not found${where}\n`);
+    process.exitCode = 1;
+  }
+  if (items.length === 0 && names.length === 0) process.stderr.write(`no ${word} found${where}\n`);
+}
+
+/** Changes that come together are told together. */
+const GATHER_MS = 100;
+
+async function watch(question: Question, source: LiveSource): Promise<void> {
+  const shown = new Map<string, string>();
+  let isFirst = true;
+  const show = async () => {
+    const { kind, items } = await answer(question, source, nowFrom(question.flags.now));
+    // What counts down is not news: a row is printed again when the object behind it changed.
+    const fresh = items.filter(item => {
+      const [id, state] = [`${item.metadata.namespace ?? ''}/${item.metadata.name}`, JSON.stringify(item)];
+      if (shown.get(id) === state) return false;
+      shown.set(id, state);
+      return true;
+    });
+    if (fresh.length > 0) process.stdout.write(render(question, kind, fresh, isFirst));
+    if (isFirst) reportMissing(question, items);
+    isFirst = false;
+  };
+  const stopped = untilStopped();
+  await show();
+  let timer: NodeJS.Timeout | undefined;
+  const failed = Promise.withResolvers<never>();
+  source.subscribe(() => {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      show().catch(failed.reject);
+    }, GATHER_MS);
+  });
+  try {
+    await Promise.race([stopped, failed.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,30 @@
+import type { Command } from 'commander';
+import { type SourceFlags, withSourceFlags } from '../cluster-flags.ts';
+
+export interface GraphFlags extends SourceFlags {
+  readonly output: string;
+  readonly now?: string | undefined;
+}
+
+/** `rotunda graph`: who signs, holds, shows and verifies what. */
+export function addGraph(program: Command): void {
+  const command = program
+    .command('graph')
+    .summary('draw who signs, holds, shows and verifies which certificate')
+    .description(
+      'The trust graph of a cluster: signers, bundles, leaves and processes, and four kinds of edges: issued-by, contained-in,\n' +
+        'presented-by, verified-with. Names narrow it down to what is connected with these objects.',
+    )
+    .argument('[names...]', 'only what is connected with these: NAME, secret/NAME, configmap/NAME or a process');
+  withSourceFlags(command)
+    .option('-o, --output <format>', 'text, dot, svg or json', 'text')
+    .option('--now <time>', 'judge as of this moment, RFC 3339 (default: the clock)')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  rotunda graph loadbalancer-serving-signer\n  rotunda graph -o svg > trust.svg',
+    )
+    .action(async (names: string[], flags: GraphFlags) => {
+      const { runGraph } = await import('./run.ts');
+      await runGraph(names, flags);
+    });
+}

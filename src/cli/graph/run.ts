@@ -1,0 +1,30 @@
+import { etcdTrust } from '../../etcd/trust.ts';
+import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
+import { joinGraphs } from '../../trust/graph.ts';
+import { withSource } from '../inventory/open.ts';
+import { readInventory } from '../inventory/read.ts';
+import { nowFrom } from '../moment.ts';
+import { API_VERSION } from '../output/print.ts';
+import { UsageError } from '../usage-error.ts';
+import type { GraphFlags } from './command.ts';
+import { drawDot, drawSvg, drawText } from './draw.ts';
+import { around, type CertificateGraph, certificateGraph } from './model.ts';
+
+const DRAWINGS: Readonly<Record<string, (graph: CertificateGraph) => string>> = {
+  text: drawText,
+  dot: drawDot,
+  svg: drawSvg,
+  json: graph => `${JSON.stringify({ apiVersion: API_VERSION, kind: 'TrustGraph', ...graph }, undefined, 2)}\n`,
+};
+
+export async function runGraph(names: readonly string[], flags: GraphFlags): Promise<void> {
+  const draw = Object.hasOwn(DRAWINGS, flags.output) ? DRAWINGS[flags.output] : undefined;
+  if (draw === undefined) throw new UsageError(`--output must be text, dot, svg or json, found "${flags.output}"`);
+  const now = nowFrom(flags.now);
+  const inventory = await withSource(flags, source => readInventory(source, { parts: ['certificates'] }, now));
+  const whole = certificateGraph(inventory, joinGraphs(kubeApiserverTrust(), etcdTrust()));
+  const graph = names.length === 0 ? whole : around(whole, names);
+  if (graph === undefined)
+    throw new Error(`nothing called ${names.map(name => `"${name}"`).join(' or ')} in the graph`);
+  process.stdout.write(draw(graph));
+}

@@ -1,0 +1,126 @@
+import { type Dirent, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadAll } from 'js-yaml';
+import type { KubeObject } from '../../kube/resource.ts';
+import { UsageError } from '../usage-error.ts';
+
+/** Limits on what is read from a folder somebody points us at. */
+const LARGEST_FILE_BYTES = 64 * 1024 * 1024;
+const LARGEST_TOTAL_BYTES = 1024 * 1024 * 1024;
+const MOST_FILES = 100_000;
+const DEEPEST_FOLDER = 32;
+const MOST_OBJECTS = 200_000;
+
+/** An object of a file: named, of a kind, and with texts where texts belong. */
+export type FileObject = KubeObject & { kind: string; metadata: { name: string } };
+
+export interface LoadedObjects {
+  readonly objects: readonly FileObject[];
+  /** Documents that are no objects. */
+  readonly others: number;
+  readonly warnings: readonly string[];
+}
+
+/** Reads objects from files, folders (a must-gather too) and standard input (`-`). */
+export function loadObjects(paths: readonly string[]): LoadedObjects {
+  const found = { objects: [] as FileObject[], others: 0, warnings: [] as string[] };
+  const budget = { bytes: LARGEST_TOTAL_BYTES };
+  for (const path of paths) {
+    const folder = path !== '-' && isFolder(path);
+    for (const file of folder ? filesBelow(path) : [path]) {
+      for (const document of readDocuments(file, budget, folder ? found.warnings : undefined)) {
+        if (isObject(document)) found.objects.push(document);
+        else found.others++;
+      }
+      if (found.objects.length > MOST_OBJECTS) {
+        throw new UsageError(`${path} holds more than ${MOST_OBJECTS} objects`);
+      }
+    }
+  }
+  return found;
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    throw new UsageError(`cannot read ${path}: no such file or folder`);
+  }
+}
+
+/** YAML and JSON files below a folder; links are not followed. */
+function filesBelow(folder: string): string[] {
+  const files: string[] = [];
+  const visit = (path: string, depth: number) => {
+    if (depth > DEEPEST_FOLDER) throw new UsageError(`${path} lies more than ${DEEPEST_FOLDER} folders deep`);
+    for (const entry of entriesOf(path)) {
+      const child = join(path, entry.name);
+      if (entry.isDirectory()) visit(child, depth + 1);
+      else if (entry.isFile() && /\.(?:ya?ml|json)$/.test(entry.name)) files.push(child);
+      if (files.length > MOST_FILES) throw new UsageError(`${folder} holds more than ${MOST_FILES} files`);
+    }
+  };
+  visit(folder, 0);
+  return files;
+}
+
+function entriesOf(path: string): Dirent[] {
+  return readdirSync(path, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** The documents in a file. A broken file named by hand is an error; one found in a folder is a warning. */
+function readDocuments(file: string, budget: { bytes: number }, warnings: string[] | undefined): unknown[] {
+  let text: string;
+  try {
+    const size = file === '-' ? 0 : statSync(file).size;
+    if (size > LARGEST_FILE_BYTES) throw new Error(`${size} bytes, at most ${LARGEST_FILE_BYTES} are read`);
+    text = readFileSync(file === '-' ? 0 : file, 'utf8');
+    if (text.length > LARGEST_FILE_BYTES) throw new Error(`more than ${LARGEST_FILE_BYTES} bytes`);
+    const documents: unknown[] = text.trimStart().startsWith('{') ? [JSON.parse(text)] : loadAll(text);
+    budget.bytes -= text.length;
+    if (budget.bytes >= 0) return documents.flatMap(itemsOf);
+  } catch (error) {
+    const problem = `cannot read ${file === '-' ? 'standard input' : file}: ${withoutContent(error as Error)}`;
+    if (warnings === undefined) throw new UsageError(problem);
+    warnings.push(problem);
+    return [];
+  }
+  throw new UsageError(`more than ${LARGEST_TOTAL_BYTES} bytes of YAML and JSON: point at a part of the folder`);
+}
+
+/** Parsers quote their input, which may hold a key: only what went wrong and where is repeated. */
+function withoutContent(error: Error): string {
+  const { reason, mark } = error as { reason?: string; mark?: { line?: number } };
+  if (typeof reason === 'string') return mark?.line === undefined ? reason : `${reason} in line ${mark.line + 1}`;
+  if (error instanceof SyntaxError)
+    return `not valid JSON${/ at position \d+| \(line \d+[^)]*\)/.exec(error.message)?.[0] ?? ''}`;
+  return error.message.split('\n', 1)[0] ?? '';
+}
+
+/** The objects of a List, also a nested one, or the object itself. Items of a typed list get their kind from it. */
+function itemsOf(document: unknown): unknown[] {
+  const { items, kind } = (document ?? {}) as { items?: unknown; kind?: unknown };
+  if (!Array.isArray(items)) return [document];
+  const [, itemKind] = typeof kind === 'string' ? (/^(.+)List$/.exec(kind) ?? []) : [];
+  return items.flatMap((item: unknown) =>
+    itemsOf(isRecord(item) && item.kind === undefined && itemKind ? { ...item, kind: itemKind } : item),
+  );
+}
+
+/** Only what we rely on: a kind, a name, and maps of texts where maps of texts belong. */
+function isObject(object: unknown): object is FileObject {
+  if (!isRecord(object) || typeof object.kind !== 'string' || !isRecord(object.metadata)) return false;
+  const { name, namespace, annotations, labels } = object.metadata;
+  if (typeof name !== 'string' || (namespace !== undefined && typeof namespace !== 'string')) return false;
+  const isData = object.kind !== 'Secret' && object.kind !== 'ConfigMap' ? true : isTextMap(object.data);
+  return isData && isTextMap(annotations) && isTextMap(labels);
+}
+
+function isTextMap(value: unknown): boolean {
+  if (value === undefined || value === null) return true;
+  return isRecord(value) && Object.values(value).every(text => typeof text === 'string');
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,138 @@
+import type { ObjectRef } from '../../trust/object.ts';
+
+/**
+ * What a person wants to know of a cluster's certificates, as plain data: printing, the plan and the web console start from here. Never
+ * holds key material. Times are RFC 3339 texts.
+ */
+export interface Inventory {
+  readonly now: string;
+  readonly certificates: readonly CertificateItem[];
+  readonly bundles: readonly BundleItem[];
+  readonly nodes: readonly NodeItem[];
+  readonly revisions: readonly RevisionItem[];
+  readonly pools: readonly PoolItem[];
+}
+
+export interface ItemMetadata {
+  readonly namespace?: string | undefined;
+  readonly name: string;
+  readonly creationTimestamp?: string | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+}
+
+/**
+ * `Expired`: over; `Unusable`: cannot be read, or key and certificate do not fit; `NeedsAttention`: the rules give up and a person
+ * has to look; `Due`: its rule has fired; `Expiring`: nobody rotates it and the end is near; `Good`: none of these.
+ */
+export type CertificateState = 'Good' | 'Expiring' | 'Due' | 'NeedsAttention' | 'Unusable' | 'Expired';
+
+/** A Secret that holds a certificate. */
+export interface CertificateItem {
+  readonly metadata: ItemMetadata;
+  readonly role: 'signer' | 'target' | 'unmanaged';
+  readonly state: CertificateState;
+  /** Why the state is not `Good`. */
+  readonly problem?: string | undefined;
+  readonly certificate?: CertificateFacts | undefined;
+  /** Further certificates in the same file: the way up to the root. */
+  readonly chainLength: number;
+  readonly component?: string | undefined;
+  readonly description?: string | undefined;
+  readonly purpose?: string | undefined;
+  readonly next?: NextDecision | undefined;
+  /** Whose key signed it, where that is an object we see. */
+  readonly signedBy?: ObjectRef | undefined;
+  /** Bundles that let a verifier accept it. */
+  readonly trustedBy: readonly ObjectRef[];
+  readonly notes: readonly string[];
+}
+
+export interface CertificateFacts {
+  readonly subject: string;
+  readonly issuer: string;
+  readonly isSelfSigned: boolean;
+  readonly isCA: boolean;
+  readonly serial: string;
+  readonly notBefore: string;
+  readonly notAfter: string;
+  /** `RSA-2048`, `P-256`, ... */
+  readonly key: string;
+  readonly signatureAlgorithm: string;
+  /** `client`, `serving`, or an object identifier. */
+  readonly usages: readonly string[];
+  readonly hostnames: readonly string[];
+  readonly groups: readonly string[];
+  /** Of the certificate, in hexadecimal. */
+  readonly sha256: string;
+  /** Of its public key: equal for certificates of one key. */
+  readonly keySha256: string;
+}
+
+/** What the rules say. Without `at` it is due now. */
+export interface NextDecision {
+  readonly action: 'keep' | 'regenerate' | 'rewrite' | 'fail';
+  readonly at?: string | undefined;
+  readonly rule: string;
+  readonly reason: string;
+}
+
+/** A ConfigMap that holds CA certificates. */
+export interface BundleItem {
+  readonly metadata: ItemMetadata;
+  readonly role: 'ca-bundle' | 'unmanaged';
+  /** The keys of the ConfigMap that hold certificates. */
+  readonly keys: readonly string[];
+  readonly state: CertificateState;
+  readonly problem?: string | undefined;
+  readonly certificates: readonly (CertificateFacts & { readonly isExpired: boolean })[];
+  readonly component?: string | undefined;
+  readonly description?: string | undefined;
+  readonly next?: NextDecision | undefined;
+  readonly signer?: ObjectRef | undefined;
+  readonly notes: readonly string[];
+}
+
+export interface NodeItem {
+  readonly metadata: ItemMetadata;
+  readonly roles: readonly string[];
+  readonly ready: boolean | undefined;
+  readonly unschedulable: boolean;
+  readonly version?: string | undefined;
+  readonly addresses: readonly string[];
+  /** By static pod, on control-plane nodes. */
+  readonly revisions: Readonly<Record<string, { readonly current: number; readonly target: number }>>;
+  readonly machineConfig?: MachineConfigState | undefined;
+}
+
+export interface MachineConfigState {
+  readonly current: string;
+  readonly desired: string;
+  readonly state: string;
+  readonly reason?: string | undefined;
+}
+
+export interface RevisionItem {
+  readonly metadata: ItemMetadata;
+  /** The static pod it belongs to. */
+  readonly operand: string;
+  readonly revision: number;
+  readonly reason: string;
+  readonly state: 'Building' | 'RollingOut' | 'Current' | 'Kept';
+  readonly nodes: readonly string[];
+  readonly rollingOutTo: readonly string[];
+}
+
+export interface PoolItem {
+  readonly metadata: ItemMetadata;
+  readonly configuration: string;
+  readonly updated: boolean;
+  readonly updating: boolean;
+  readonly degraded: boolean;
+  readonly paused: boolean;
+  readonly machineCount: number;
+  readonly readyCount: number;
+  readonly updatedCount: number;
+  readonly unavailableCount: number;
+  readonly degradedCount: number;
+  readonly message?: string | undefined;
+}

@@ -1,0 +1,233 @@
+import type { ConfigMap, Node, Secret } from 'kubernetes-types/core/v1.d.ts';
+import { NOT_AFTER } from '../../certrotation/annotations.ts';
+import { annotationsOf, dataText, TLS_CERT } from '../../certrotation/secret.ts';
+import type { Condition } from '../../controller/condition.ts';
+import type { KubeObject } from '../../kube/resource.ts';
+import { parseRfc3339 } from '../../kube/time.ts';
+import type { MachineConfigPool } from '../../machine-config-api/machine-config.ts';
+import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG } from '../../machine-config-api/names.ts';
+import type { Certificate } from '../../pki/certificate.ts';
+import { readNodeStatus } from '../../staticpod/node-status.ts';
+import type { StaticPodOperatorResource } from '../../staticpod/operator.ts';
+import { isRevisionStatus, revisionOfStatus } from '../../staticpod/revision/number.ts';
+import { isRevisionCopy } from '../inventory/certificates.ts';
+import type { ObjectChange } from '../inventory/live-source.ts';
+import { certificatesIn } from '../inventory/relations.ts';
+
+/** Something that happened, for people and for machines. */
+export interface Happening {
+  /** `CertificateChanged`, `BundleChanged`, ... */
+  readonly what: string;
+  readonly object: string;
+  readonly namespace?: string | undefined;
+  readonly text: string;
+}
+
+/** What a change of an object means (spec 70, 2.6 and 9.7). */
+export function happeningsOf(change: ObjectChange): Happening[] {
+  switch (change.resource.kind) {
+    case 'Secret':
+      return secretHappenings(change.before as Secret | undefined, change.after as Secret | undefined);
+    case 'ConfigMap':
+      return configMapHappenings(change.before as ConfigMap | undefined, change.after as ConfigMap | undefined);
+    case 'Node':
+      return nodeHappenings(change.before as Node | undefined, change.after as Node | undefined);
+    case 'ClusterOperator':
+      return conditionHappenings('clusteroperator', change.before, change.after, [
+        'Available',
+        'Progressing',
+        'Degraded',
+      ]);
+    case 'MachineConfigPool':
+      return poolHappenings(change.before, change.after);
+    default:
+      return operandHappenings(change);
+  }
+}
+
+function secretHappenings(before: Secret | undefined, after: Secret | undefined): Happening[] {
+  const secret = after ?? before;
+  if (secret === undefined || isRevisionCopy(secret)) return [];
+  const about = aboutOf('secret', secret);
+  const [old, current] = [before, after].map(object => object && certificatesIn(dataText(object, TLS_CERT))[0]);
+  const happened: Happening[] = [];
+  const [dateBefore, dateAfter] = [before, after].map(object => object && annotationsOf(object)[NOT_AFTER]);
+  const isDate = (text: string | undefined) => text !== undefined && parseRfc3339(text) !== undefined;
+  if (before !== undefined && after !== undefined && isDate(dateBefore) && !isDate(dateAfter)) {
+    happened.push({
+      ...about,
+      what: 'RegenerationStarted',
+      text: `regeneration asked for: the date became ${JSON.stringify(dateAfter ?? '')}`,
+    });
+  }
+  if (current !== undefined && !old?.der.equals(current.der)) {
+    const verb = old === undefined ? 'appeared' : 'changed';
+    happened.push({ ...about, what: 'CertificateChanged', text: `certificate ${verb}: ${summaryOf(current)}` });
+  }
+  if (
+    before !== undefined &&
+    after !== undefined &&
+    dateBefore !== undefined &&
+    !isDate(dateBefore) &&
+    isDate(dateAfter)
+  ) {
+    happened.push({ ...about, what: 'RegenerationFinished', text: `regeneration finished: good until ${dateAfter}` });
+  }
+  if (old !== undefined && after === undefined)
+    happened.push({ ...about, what: 'CertificateDeleted', text: 'deleted' });
+  const isToken = ['kubernetes.io/service-account-token', 'kubernetes.io/dockercfg'].includes(secret.type ?? '');
+  if (isToken && (before === undefined) !== (after === undefined)) {
+    const kind = secret.type === 'kubernetes.io/dockercfg' ? 'image pull secret' : 'service account token';
+    happened.push({ ...about, what: 'TokenChanged', text: `${kind} ${after === undefined ? 'deleted' : 'created'}` });
+  }
+  return happened;
+}
+
+function configMapHappenings(before: ConfigMap | undefined, after: ConfigMap | undefined): Happening[] {
+  const configMap = after ?? before;
+  if (configMap === undefined) return [];
+  const about = aboutOf('configmap', configMap);
+  if (isRevisionStatus(configMap)) {
+    const revision = revisionOfStatus(configMap);
+    if (before === undefined)
+      return [
+        {
+          ...about,
+          what: 'RevisionCreated',
+          text: `revision ${revision} of ${operandOf(configMap)}: ${configMap.data?.reason ?? ''}`,
+        },
+      ];
+    if (after === undefined)
+      return [{ ...about, what: 'RevisionPruned', text: `revision ${revision} of ${operandOf(configMap)} pruned` }];
+    return [];
+  }
+  if (isRevisionCopy(configMap)) return [];
+  const [old, current] = [casOf(before), casOf(after)];
+  if (old.length === 0 && current.length === 0) return [];
+  const added = current.filter(({ der }) => !old.some(other => other.der.equals(der)));
+  const removed = old.filter(({ der }) => !current.some(other => other.der.equals(der)));
+  if (added.length === 0 && removed.length === 0) return [];
+  const parts = [
+    ...(added.length > 0 ? [`+ ${added.map(nameOf).join(', ')}`] : []),
+    ...(removed.length > 0 ? [`- ${removed.map(nameOf).join(', ')}`] : []),
+  ];
+  return [{ ...about, what: 'BundleChanged', text: `CA bundle has ${current.length} CAs now: ${parts.join('; ')}` }];
+}
+
+function nodeHappenings(before: Node | undefined, after: Node | undefined): Happening[] {
+  const node = after ?? before;
+  if (node === undefined) return [];
+  const about = aboutOf('node', node);
+  if (before === undefined || after === undefined) {
+    return [
+      {
+        ...about,
+        what: after === undefined ? 'NodeDeleted' : 'NodeAdded',
+        text: after === undefined ? 'deleted' : 'added',
+      },
+    ];
+  }
+  const happened = conditionHappenings('node', before, after, ['Ready']);
+  for (const [key, what] of [
+    [CURRENT_CONFIG, 'current config'],
+    [DESIRED_CONFIG, 'desired config'],
+    [DAEMON_STATE, 'agent'],
+  ] as const) {
+    const [old, current] = [annotationsOf(before)[key], annotationsOf(after)[key]];
+    if (old !== current && current !== undefined)
+      happened.push({ ...about, what: 'NodeConfigChanged', text: `${what} is ${current}` });
+  }
+  if ((before.spec?.unschedulable ?? false) !== (after.spec?.unschedulable ?? false)) {
+    happened.push({ ...about, what: 'NodeCordoned', text: after.spec?.unschedulable ? 'cordoned' : 'uncordoned' });
+  }
+  return happened;
+}
+
+function poolHappenings(before: MachineConfigPool | undefined, after: MachineConfigPool | undefined): Happening[] {
+  const happened = conditionHappenings('machineconfigpool', before, after, ['Updated', 'Updating', 'Degraded']);
+  if (before === undefined || after === undefined) return happened;
+  const [old, current] = [before.status?.updatedMachineCount, after.status?.updatedMachineCount];
+  if (old !== current) {
+    const text = `${current ?? 0} of ${after.status?.machineCount ?? 0} machines updated`;
+    happened.push({ ...aboutOf('machineconfigpool', after), what: 'PoolProgress', text });
+  }
+  return happened;
+}
+
+/** The revisions of a static pod, node by node. */
+function operandHappenings({ before, after, resource }: ObjectChange): Happening[] {
+  const statuses = (object: StaticPodOperatorResource | undefined) =>
+    (object?.status?.nodeStatuses ?? []).map(readNodeStatus);
+  const about = { object: `${resource.kind.toLowerCase()}/cluster` };
+  return statuses(after).flatMap(({ nodeName, currentRevision, targetRevision, lastFailedRevision }) => {
+    const old = statuses(before).find(status => status.nodeName === nodeName);
+    const found: Happening[] = [];
+    if (targetRevision !== (old?.targetRevision ?? 0) && targetRevision > 0)
+      found.push({
+        ...about,
+        what: 'NodeTargetRevisionChanged',
+        text: `${nodeName} goes from revision ${currentRevision} to ${targetRevision}`,
+      });
+    if (currentRevision !== (old?.currentRevision ?? 0))
+      found.push({
+        ...about,
+        what: 'NodeCurrentRevisionChanged',
+        text: `${nodeName} runs revision ${currentRevision}`,
+      });
+    if (lastFailedRevision !== (old?.lastFailedRevision ?? 0) && lastFailedRevision > 0)
+      found.push({
+        ...about,
+        what: 'NodeRevisionFailed',
+        text: `revision ${lastFailedRevision} failed on ${nodeName}`,
+      });
+    return found;
+  });
+}
+
+function conditionHappenings(
+  kind: string,
+  before: KubeObject | undefined,
+  after: KubeObject | undefined,
+  types: readonly string[],
+): Happening[] {
+  if (after === undefined) return [];
+  const conditions = (object: KubeObject | undefined) =>
+    (object as { status?: { conditions?: readonly Condition[] } } | undefined)?.status?.conditions ?? [];
+  return conditions(after)
+    .filter(({ type }) => types.includes(type))
+    .flatMap(condition => {
+      const old = conditions(before).find(({ type }) => type === condition.type);
+      if (old?.status === condition.status && old.reason === condition.reason) return [];
+      const why = [condition.reason, condition.message?.split('\n', 1)[0]].filter(Boolean).join(': ');
+      return [
+        {
+          ...aboutOf(kind, after),
+          what: 'ConditionChanged',
+          text: `${condition.type}=${condition.status}${why ? ` (${why})` : ''}`,
+        },
+      ];
+    });
+}
+
+function casOf(configMap: ConfigMap | undefined): readonly Certificate[] {
+  return Object.values(configMap?.data ?? {}).flatMap(text =>
+    text.includes('BEGIN CERTIFICATE') ? certificatesIn(text) : [],
+  );
+}
+
+function aboutOf(kind: string, { metadata }: KubeObject): Pick<Happening, 'object' | 'namespace'> {
+  const namespace = metadata?.namespace;
+  return { object: `${kind}/${metadata?.name ?? ''}`, ...(namespace === undefined ? {} : { namespace }) };
+}
+
+function operandOf({ metadata }: ConfigMap): string {
+  return (metadata?.namespace ?? '').replace(/^openshift-/, '');
+}
+
+function nameOf({ subject }: Certificate): string {
+  return subject.commonName;
+}
+
+function summaryOf({ subject, issuer, notAfter }: Certificate): string {
+  return `"${subject.commonName}" by "${issuer.commonName}", good until ${notAfter.toISOString().slice(0, 19)}Z`;
+}

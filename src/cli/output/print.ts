@@ -1,0 +1,67 @@
+import { dump } from 'js-yaml';
+import { printTable, visible } from '../table.ts';
+import type { OutputFormat } from './format.ts';
+import { evaluateJsonPath, parseJsonPath } from './jsonpath.ts';
+
+/** A column of a table; those marked `wide` appear with `-o wide` only. */
+export interface Column<T> {
+  readonly header: string;
+  readonly isWide?: boolean | undefined;
+  cell(item: T): string;
+}
+
+/** A kind of thing that commands list. */
+export interface Listing<T> {
+  readonly kind: string;
+  readonly columns: readonly Column<T>[];
+  /** `secret/ns/name`-like text for `-o name`. */
+  name(item: T): string;
+}
+
+export const API_VERSION = 'rotunda.dev/v1';
+
+/** What a document for machines looks like: the item itself when one name was asked for, else a list. */
+export function documentOf<T extends object>({ kind }: Listing<T>, items: readonly T[], isSingle: boolean): object {
+  const typed = items.map(item => ({ apiVersion: API_VERSION, kind, ...item }));
+  return isSingle && typed[0] !== undefined ? typed[0] : { apiVersion: API_VERSION, kind: `${kind}List`, items: typed };
+}
+
+/** Prints items the way kubectl does. */
+export function printItems<T extends object>(
+  listing: Listing<T>,
+  items: readonly T[],
+  format: OutputFormat,
+  options: { readonly isSingle?: boolean; readonly withHeader?: boolean; readonly hide?: readonly string[] } = {},
+): string {
+  const { isSingle = false, withHeader = true, hide = [] } = options;
+  switch (format.kind) {
+    case 'json':
+    case 'yaml':
+    case 'jsonpath':
+      return printDocument(documentOf(listing, items, isSingle), format);
+    case 'name':
+      return items.map(item => `${visible(listing.name(item))}\n`).join('');
+    default: {
+      if (items.length === 0) return '';
+      const columns = listing.columns.filter(
+        ({ isWide = false, header }) => (format.kind === 'wide' || !isWide) && !hide.includes(header),
+      );
+      const header = columns.map(column => column.header);
+      const text = printTable(
+        header,
+        items.map(item => columns.map(column => column.cell(item) || '<none>')),
+      );
+      return withHeader ? text : text.slice(text.indexOf('\n') + 1);
+    }
+  }
+}
+
+/** One document for machines. */
+export function printDocument(document: object, format: OutputFormat): string {
+  // Through JSON first: dates become texts, and what is undefined disappears.
+  if (format.kind === 'yaml') return dump(JSON.parse(JSON.stringify(document)), { lineWidth: -1, noRefs: true });
+  if (format.kind === 'jsonpath') {
+    return evaluateJsonPath(parseJsonPath(format.template), JSON.parse(JSON.stringify(document)));
+  }
+  return `${JSON.stringify(document, undefined, 2)}\n`;
+}

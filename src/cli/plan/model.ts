@@ -1,0 +1,34 @@
+import type { EffectKind } from '../../trust/effect.ts';
+import type { ObjectRef } from '../../trust/object.ts';
+
+/** What will happen, in order. Times are RFC 3339 texts. */
+export interface Plan {
+  readonly from: string;
+  readonly to: string;
+  readonly events: readonly PlanEvent[];
+  /** What could not be foreseen, and why. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * One change of one object, with what it does on nodes; or the roll-out of a static pod that such changes lead to.
+ * `signer` and `certificate`: made anew; `bundle`: rewritten; `hand-over`: a signer is put to use; `derived`: follows from another
+ * object; `rollout`: pods are replaced node after node; `reboot`: machine configuration; `fail`: the rules give up.
+ */
+export interface PlanEvent {
+  readonly at: string;
+  readonly change: PlanChange;
+  readonly object?: ObjectRef | undefined;
+  readonly reason: string;
+  readonly effects: readonly PlanEffect[];
+}
+
+export type PlanChange = 'signer' | 'certificate' | 'bundle' | 'hand-over' | 'derived' | 'rollout' | 'reboot' | 'fail';
+
+export interface PlanEffect {
+  readonly kind: EffectKind | 'reboot' | 'write';
+  readonly process: string;
+  /** In the order in which they are reached. */
+  readonly nodes: readonly string[];
+  readonly files?: readonly string[] | undefined;
+}

@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { type Engine, startEngine } from '../../api/api.ts';
+import type { RotationUnit } from '../../certrotation/config.ts';
+import { liveObjects, type Rotation } from '../../certrotation/ensure.ts';
+import { ObjectLocks } from '../../certrotation/locks.ts';
+import { reconcileUnit } from '../../certrotation/reconcile.ts';
+import type { VirtualClock } from '../../kube/clock.ts';
+import { days } from '../../kube/duration.ts';
+import { getIfPresent } from '../../kube/get.ts';
+import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
+import { COMBINED_BUNDLES, ensureCombinedBundle } from '../../kube-apiserver/combined-bundles.ts';
+import { CLUSTER, INFRASTRUCTURES, NETWORKS } from '../../kube-apiserver/resources.ts';
+import { hostnameSources } from '../../kube-apiserver/rotation/follow-hostnames.ts';
+import { decideHostnames } from '../../kube-apiserver/rotation/hostnames.ts';
+import { rotationUnits } from '../../kube-apiserver/rotation/units.ts';
+import { NOW, prepareCluster, testClock } from '../../kube-apiserver/testing.ts';
+import { systemKeys } from '../../pki/keys.ts';
+import { clusterSource } from '../inventory/source.ts';
+import type { PlanEvent } from './model.ts';
+import { type PlanObjects, readPlanObjects } from './objects.ts';
+import { FORCED, simulate } from './simulate.ts';
+import { PlanWorld } from './world.ts';
+
+const SIGNER = { namespace: 'openshift-kube-apiserver-operator', name: 'kube-control-plane-signer' };
+
+/** The rotation controllers of the kube-apiserver operator over the embedded API, on a clock that jumps from due time to due time. */
+class RealWorld {
+  readonly events: string[] = [];
+  readonly #engine: Engine;
+  readonly #clock: VirtualClock;
+  readonly #units: readonly RotationUnit[];
+  readonly #rotation: Rotation;
+  readonly #due = new Map<RotationUnit, number>();
+  readonly #listener: PlanWorld;
+  readonly #seen = new Map<RotationUnit, string>();
+  #combinedUntil = Number.POSITIVE_INFINITY;
+
+  constructor(engine: Engine, clock: VirtualClock, units: readonly RotationUnit[]) {
+    const { kube } = engine;
+    this.#engine = engine;
+    this.#clock = clock;
+    this.#units = units;
+    // Reads the events the way the plan does; nothing else of it is used.
+    this.#listener = new PlanWorld(NOW);
+    const { events } = this.#listener.rotation;
+    this.#rotation = { kube, objects: liveObjects(kube), clock, keys: systemKeys, locks: new ObjectLocks(), events };
+    for (const unit of units) this.#due.set(unit, clock.now().getTime());
+  }
+
+  async runUntil(end: Date): Promise<void> {
+    for (;;) {
+      const next = Math.min(...this.#due.values(), this.#combinedUntil);
+      if (next > end.getTime()) break;
+      await this.#clock.advanceTo(new Date(next));
+      for (let isNews = true; isNews; ) {
+        isNews = false;
+        for (const unit of this.#units) {
+          // Asked when it is due, and when somebody else wrote one of its objects, as the triggers of a controller do.
+          if ((this.#due.get(unit) ?? 0) > next && (await this.#versions(unit)) === this.#seen.get(unit)) continue;
+          this.#due.set(unit, (await reconcileUnit(unit, this.#rotation)).getTime());
+          this.#seen.set(unit, await this.#versions(unit));
+          isNews = true;
+        }
+        isNews = (await this.#combine()) || isNews;
+        const announced = this.#listener.takeAnnounced();
+        const at = this.#clock.now().toISOString();
+        this.events.push(...announced.map(({ change, object, reason }) => textOf({ at, change, object, reason })));
+      }
+    }
+    await this.#clock.advanceTo(end);
+  }
+
+  async #versions({ signer, bundle, target }: RotationUnit): Promise<string> {
+    const { kube } = this.#engine;
+    const found = [
+      await getIfPresent(kube, SECRETS, { namespace: signer.namespace, name: signer.name }),
+      await getIfPresent(kube, CONFIG_MAPS, { namespace: bundle.namespace, name: bundle.name }),
+      await getIfPresent(kube, SECRETS, { namespace: target.namespace, name: target.name }),
+    ];
+    return found.map(object => object?.metadata?.resourceVersion).join();
+  }
+
+  async #combine(): Promise<boolean> {
+    const { kube } = this.#engine;
+    let isNews = false;
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const combined of COMBINED_BUNDLES) {
+      const read = (source: { namespace: string; name: string }) => getIfPresent(kube, CONFIG_MAPS, source);
+      const context = { kube, events: this.#rotation.events, clock: this.#clock };
+      const { changed, until } = await ensureCombinedBundle(combined, read, context, this.#clock.now());
+      const at = this.#clock.now().toISOString();
+      const object = { kind: 'ConfigMap', ...combined.destination } as const;
+      if (changed) this.events.push(textOf({ at, change: 'derived', object, reason: '' }));
+      isNews ||= changed;
+      earliest = Math.min(earliest, until.getTime());
+    }
+    this.#combinedUntil = earliest;
+    return isNews;
+  }
+}
+
+function textOf({ at, change, object, reason }: Pick<PlanEvent, 'at' | 'change' | 'object' | 'reason'>): string {
+  return `${at} ${change} ${object?.kind} ${object?.namespace}/${object?.name} ${change === 'derived' ? '' : reason.split('\n', 1)[0]}`;
+}
+
+describe('what the plan says is what then happens', () => {
+  const clock = testClock();
+  let engine: Engine;
+  let world: RealWorld;
+  let objects: PlanObjects;
+
+  before(async () => {
+    engine = await startEngine({ clock });
+    await prepareCluster(engine);
+    const inputs = {
+      network: await engine.kube.get(NETWORKS, CLUSTER),
+      infrastructure: await engine.kube.get(INFRASTRUCTURES, CLUSTER),
+    };
+    const sources = hostnameSources();
+    for (const name of Object.keys(sources) as (keyof typeof sources)[]) {
+      const answer = decideHostnames(name, inputs);
+      assert.ok(answer.ok);
+      sources[name].set(answer.hostnames);
+    }
+    world = new RealWorld(engine, clock, rotationUnits({ dayMs: days(1), hostnames: sources, keyAlgorithm: 'P-256' }));
+    await world.runUntil(new Date(NOW.getTime() + days(1)));
+    objects = await readPlanObjects(clusterSource(engine.kube));
+  });
+  after(() => engine.close());
+
+  test('a must-gather without keys gives the same plan as the cluster itself', async () => {
+    const options = { now: clock.now(), until: new Date(clock.now().getTime() + days(30)) };
+    const withoutKeys = { ...objects, secrets: objects.secrets.map(({ keyProblem: _looked, ...secret }) => secret) };
+    const [live, gathered] = await Promise.all([simulate(objects, options), simulate(withoutKeys, options)]);
+    assert.ok(live.events.length > 10);
+    assert.deepEqual(gathered.events, live.events);
+  });
+
+  test('a forced signer: itself and its bundle now, its leaves when the timed rule lets them', async () => {
+    const now = clock.now();
+    const options = { now, until: new Date(now.getTime() + days(20)), force: [{ kind: 'Secret', ...SIGNER } as const] };
+    const { events } = await simulate(objects, options);
+    const atNow = events.filter(({ at }) => at === now.toISOString());
+    assert.deepEqual(
+      atNow.map(({ change, object }) => [change, object?.name]),
+      [
+        ['signer', 'kube-control-plane-signer'],
+        ['bundle', 'kube-control-plane-signer-ca'],
+        ['derived', 'client-ca'],
+      ],
+    );
+    assert.match(atNow[0]?.reason ?? '', new RegExp(FORCED));
+    const leaf = events.find(({ object }) => object?.name === 'kube-scheduler-client-cert-key');
+    assert.ok(Date.parse(leaf?.at ?? '') > now.getTime() + days(10));
+  });
+
+  test('a target whose key does not fit is replaced now; a broken signer needs a person', async () => {
+    const now = clock.now();
+    const broken = (name: string) =>
+      objects.secrets.map(secret =>
+        secret.metadata?.name === name ? { ...secret, keyProblem: 'the key is another one' } : secret,
+      );
+    const options = { now, until: now };
+    const leaf = await simulate({ ...objects, secrets: broken('kubelet-client') }, options);
+    assert.deepEqual(
+      leaf.events.map(({ change, object }) => [change, object?.name]),
+      [['certificate', 'kubelet-client']],
+    );
+    const signer = await simulate({ ...objects, secrets: broken('node-system-admin-signer') }, options);
+    assert.deepEqual(
+      signer.events.map(({ change, object }) => [change, object?.name]),
+      [['fail', 'node-system-admin-client']],
+    );
+  });
+
+  test('90 days of the controllers on the embedded API, event by event', async () => {
+    const until = new Date(clock.now().getTime() + days(90));
+    const began = performance.now();
+    const plan = await simulate(objects, { now: clock.now(), until });
+    const tookMs = performance.now() - began;
+    world.events.length = 0;
+    await world.runUntil(until);
+    const relevant = plan.events.filter(({ change }) =>
+      ['signer', 'certificate', 'bundle', 'derived'].includes(change),
+    );
+    assert.ok(relevant.length > 60, `${relevant.length} events`);
+    assert.deepEqual(relevant.map(textOf).sort(), world.events.toSorted());
+    assert.deepEqual(plan.notes, []);
+    // Loose on purpose: the bench says how long it takes on a quiet machine.
+    assert.ok(tookMs < 20_000, `${tookMs} ms`);
+    assert.equal((await engine.kube.list(SECRETS)).items.length, objects.secrets.length);
+  });
+});

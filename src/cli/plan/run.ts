@@ -1,0 +1,73 @@
+import { withSource } from '../inventory/open.ts';
+import { nowFrom } from '../moment.ts';
+import { objectRefFrom } from '../object-refs.ts';
+import { outputFormatFrom } from '../output/format.ts';
+import { type Listing, printDocument, printItems, API_VERSION } from '../output/print.ts';
+import { secondsText } from '../output/time.ts';
+import { visible } from '../table.ts';
+import { objectText, type ObjectRef } from '../../trust/object.ts';
+import { UsageError } from '../usage-error.ts';
+import { wholeNumberFrom } from '../flag-values.ts';
+import type { PlanFlags } from './command.ts';
+import type { Plan, PlanEffect, PlanEvent } from './model.ts';
+import { type PlanObjects, readPlanObjects } from './objects.ts';
+import { simulate } from './simulate.ts';
+import { rotationDayFrom } from './units.ts';
+
+/** Ten years: signers live that long. */
+const MOST_DAYS = 3660;
+
+export async function runPlan(flags: PlanFlags): Promise<void> {
+  const now = nowFrom(flags.now);
+  const dayCount = wholeNumberFrom('--days', flags.days, 1, MOST_DAYS);
+  const format = outputFormatFrom(flags.output);
+  const force = (flags.force ?? []).map(text => objectRefFrom('--force', text));
+  const wrong = force.find(({ kind }) => kind !== 'Secret');
+  if (wrong !== undefined) throw new UsageError(`--force takes Secrets, found ${objectText(wrong)}`);
+  const objects = await withSource(flags, readPlanObjects);
+  for (const ref of force) requirePresent(objects, ref);
+  const until = new Date(now.getTime() + dayCount * rotationDayFrom(objects));
+  const plan = await simulate(objects, { now, until, force });
+  const events = flags.onlyEffects ? plan.events.filter(({ effects }) => effects.length > 0) : plan.events;
+  if (format.kind === 'table' || format.kind === 'wide' || format.kind === 'name') {
+    process.stdout.write(printItems(LISTING, events, format));
+    process.stderr.write(summaryOf({ ...plan, events }));
+    for (const note of plan.notes) process.stderr.write(`note: ${visible(note)}\n`);
+  } else {
+    process.stdout.write(printDocument({ apiVersion: API_VERSION, kind: 'Plan', ...plan, events }, format));
+  }
+}
+
+function requirePresent({ secrets }: PlanObjects, { namespace, name }: ObjectRef): void {
+  const isThere = secrets.some(({ metadata }) => metadata?.namespace === namespace && metadata.name === name);
+  if (!isThere) throw new Error(`secret "${name}" not found in namespace ${namespace}`);
+}
+
+const LISTING: Listing<PlanEvent> = {
+  kind: 'PlanEvent',
+  columns: [
+    { header: 'TIME', cell: ({ at }) => secondsText(at) },
+    { header: 'CHANGE', cell: ({ change }) => change },
+    { header: 'OBJECT', cell: ({ object }) => (object === undefined ? '' : objectText(object)) },
+    { header: 'EFFECT', cell: ({ effects }) => [...new Set(effects.map(effectText))].join('; ') },
+    { header: 'REASON', cell: ({ reason }) => reason.split('\n', 1)[0] ?? '' },
+    { header: 'FILES', isWide: true, cell: ({ effects }) => effects.flatMap(({ files = [] }) => files).join(',') },
+  ],
+  name: ({ object, change }) => (object === undefined ? change : objectText(object)),
+};
+
+function effectText({ kind, process, nodes }: PlanEffect): string {
+  return `${kind} ${process} on ${nodes.join(',') || 'no node'}`;
+}
+
+function summaryOf({ from, to, events }: Plan): string {
+  const count = (wanted: PlanEvent['change']) => events.filter(({ change }) => change === wanted).length;
+  const parts = [
+    `${count('certificate')} certificates`,
+    `${count('signer')} signers`,
+    `${count('rollout')} roll-outs`,
+    ...(count('reboot') > 0 ? [`${count('reboot')} pools to update`] : []),
+    ...(count('fail') > 0 ? [`${count('fail')} failures`] : []),
+  ];
+  return `from ${secondsText(from)} to ${secondsText(to)}: ${parts.join(', ')}\n`;
+}

@@ -1,0 +1,288 @@
+import { NOT_AFTER } from '../../certrotation/annotations.ts';
+import type { RotationUnit } from '../../certrotation/config.ts';
+import { reconcileUnit } from '../../certrotation/reconcile.ts';
+import { annotationsOf, TLS_CERT } from '../../certrotation/secret.ts';
+import { ETCD_NAMESPACE } from '../../etcd/names.ts';
+import { etcdTrust } from '../../etcd/trust.ts';
+import { CONFIG_MAPS, NODES, SECRETS } from '../../kube/resource.ts';
+import { OPERAND_NAMESPACE } from '../../kube-apiserver/namespaces.ts';
+import { CLUSTER, KUBE_API_SERVERS } from '../../kube-apiserver/resources.ts';
+import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
+import { copyName } from '../../staticpod/revision/number.ts';
+import { joinGraphs } from '../../trust/graph.ts';
+import { type ObjectRef, objectText } from '../../trust/object.ts';
+import { isRevisionCopy } from '../inventory/certificates.ts';
+import { deriveAll } from './derived.ts';
+import { effectsAt, nodeNames, operandsToRollOut, pendingReboots } from './effects.ts';
+import { EtcdPlan } from './etcd.ts';
+import type { Plan, PlanEvent } from './model.ts';
+import type { PlanObjects } from './objects.ts';
+import { twinsOf } from './twin.ts';
+import { foreignUnits, kubeApiserverUnits, rotationDayFrom } from './units.ts';
+import { PlanWorld } from './world.ts';
+
+export interface PlanOptions {
+  readonly now: Date;
+  readonly until: Date;
+  /** Secrets whose date is taken away at `now`, as the regenerate commands do. */
+  readonly force?: readonly ObjectRef[] | undefined;
+}
+
+/** What the upstream verbs write in place of the end of validity (spec 70, 2.1). */
+export const FORCED = 'force-regeneration';
+
+/** More events than this mean that something rotates without end. */
+const MOST_EVENTS = 20_000;
+/** A change wakes whoever watches the object; longer cascades than this do not exist. */
+const MOST_ROUNDS = 12;
+
+/**
+ * What will happen until a moment: the real rotation code, run over a copy of the objects on a clock of its own. Keys are made up, so
+ * nothing private is needed. A roll-out counts as done at the moment it begins.
+ */
+export async function simulate(objects: PlanObjects, options: PlanOptions): Promise<Plan> {
+  const simulation = await Simulation.begin(objects, options);
+  await simulation.runUntil(options.until);
+  return {
+    from: options.now.toISOString(),
+    to: options.until.toISOString(),
+    events: simulation.events,
+    notes: simulation.notes,
+  };
+}
+
+const GRAPH = joinGraphs(kubeApiserverTrust(), etcdTrust());
+
+class Simulation {
+  readonly events: PlanEvent[] = [];
+  readonly notes: string[] = [];
+  readonly #world: PlanWorld;
+  readonly #objects: PlanObjects;
+  readonly #due = new Map<RotationUnit, number>();
+  #etcd: EtcdPlan | undefined;
+  #etcdDueMs = Number.POSITIVE_INFINITY;
+  #derivedDueMs = Number.POSITIVE_INFINITY;
+
+  private constructor(objects: PlanObjects, now: Date) {
+    this.#objects = objects;
+    this.#world = new PlanWorld(now);
+  }
+
+  static async begin(objects: PlanObjects, { now, force = [] }: PlanOptions): Promise<Simulation> {
+    const simulation = new Simulation(objects, now);
+    await simulation.#seed(force);
+    return simulation;
+  }
+
+  async #seed(force: readonly ObjectRef[]): Promise<void> {
+    const { nodes, operands } = this.#objects;
+    const originals = { ...this.#objects, secrets: this.#objects.secrets.filter(secret => !isRevisionCopy(secret)) };
+    const world = this.#world;
+    const nowMs = world.now.getTime();
+    const secrets = originals.secrets.filter(({ data }) => holdsCertificate(data));
+    const configMaps = this.#objects.configMaps.filter(({ data = {} }) =>
+      Object.values(data).some(text => text.includes('BEGIN CERTIFICATE')),
+    );
+    const stale = await staleBefore(configMaps, secrets, world.now);
+    const twins = await twinsOf(secrets, configMaps);
+    const forced = new Set(force.map(objectText));
+    await world.seed(
+      SECRETS,
+      twins.secrets.map(secret => {
+        const { namespace = '', name = '' } = secret.metadata ?? {};
+        if (!forced.has(objectText({ kind: 'Secret', namespace, name }))) return secret;
+        return {
+          ...secret,
+          metadata: { ...secret.metadata, annotations: { ...annotationsOf(secret), [NOT_AFTER]: FORCED } },
+        };
+      }),
+    );
+    await world.seed(CONFIG_MAPS, twins.configMaps);
+    await world.seed(NODES, nodes);
+    const operator = operands.find(({ operand }) => operand === 'kube-apiserver')?.resource;
+    if (operator !== undefined) await world.seed(KUBE_API_SERVERS, [operator as never]);
+    // The order inside the twins of combined bundles is another one; only what was out of date before is news.
+    const { changes, until } = await deriveAll(world);
+    for (const change of changes.filter(({ object }) => stale.has(objectText(object))))
+      this.#note({ change: 'derived', ...change });
+    this.#derivedDueMs = until?.getTime() ?? Number.POSITIVE_INFINITY;
+
+    const dayMs = rotationDayFrom(this.#objects);
+    for (const unit of [...kubeApiserverUnits(originals, dayMs), ...foreignUnits(originals, this.notes)]) {
+      this.#due.set(unit, nowMs);
+    }
+    const etcd = operands.find(({ operand }) => operand === 'etcd')?.resource;
+    this.#etcd = await EtcdPlan.create(world, etcd, nodes, dayMs);
+    if (this.#etcd !== undefined) {
+      await this.#etcd.rollOut();
+      await this.#rollOutKubeApiserver();
+      this.#etcdDueMs = nowMs;
+    }
+    this.events.push(...pendingReboots(this.#objects, world.now, this.notes));
+  }
+
+  async runUntil(end: Date): Promise<void> {
+    for (;;) {
+      const next = Math.min(...this.#due.values(), this.#etcdDueMs, this.#derivedDueMs);
+      if (next > end.getTime()) return;
+      await this.#world.clock.advanceTo(new Date(next));
+      await this.#instant();
+      if (this.events.length > MOST_EVENTS) {
+        this.notes.push(`stopped after ${MOST_EVENTS} events`);
+        return;
+      }
+    }
+  }
+
+  /** Everything that happens at one moment: first whoever is due, then whoever watches what changed, as the controllers do. */
+  async #instant(): Promise<void> {
+    const nowMs = this.#world.now.getTime();
+    let news: readonly ObjectRef[] = [];
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      const names = new Set(news.map(objectText));
+      const changed: ObjectRef[] = [];
+      for (const [unit, dueMs] of this.#due) {
+        if (round === 0 ? dueMs > nowMs : !isWatching(unit, names)) continue;
+        this.#due.set(unit, await this.#rotate(unit));
+        changed.push(...this.#announce());
+      }
+      const isEtcdAwake = round === 0 ? this.#etcdDueMs <= nowMs : news.some(isEtcds);
+      if (this.#etcd !== undefined && isEtcdAwake) changed.push(...(await this.#rotateEtcd()));
+      if (round === 0 && this.#derivedDueMs > nowMs && changed.length === 0) return;
+      const { changes, until } = await deriveAll(this.#world);
+      this.#derivedDueMs = until === undefined ? Number.POSITIVE_INFINITY : Math.max(until.getTime(), nowMs + 1);
+      for (const change of changes) this.#note({ change: 'derived', ...change });
+      changed.push(...changes.map(({ object }) => object));
+      changed.push(...(await this.#embedded(changed)));
+      await this.#rollOut(changed);
+      if (changed.length === 0) return;
+      news = changed;
+    }
+    this.notes.push(`what happens at ${this.#world.now.toISOString()} does not come to an end`);
+  }
+
+  async #rotate(unit: RotationUnit): Promise<number> {
+    try {
+      return (await reconcileUnit(unit, this.#world.rotation)).getTime();
+    } catch (error) {
+      const { namespace, name } = unit.target;
+      this.#note({ change: 'fail', object: { kind: 'Secret', namespace, name }, reason: (error as Error).message });
+      return Number.POSITIVE_INFINITY;
+    }
+  }
+
+  async #rotateEtcd(): Promise<ObjectRef[]> {
+    try {
+      const { until, changed } = await (this.#etcd as EtcdPlan).pass();
+      this.#etcdDueMs =
+        until === undefined ? Number.POSITIVE_INFINITY : Math.max(until.getTime(), this.#world.now.getTime() + 1000);
+      const announced = this.#announce();
+      for (const object of changed)
+        this.#note({ change: 'derived', object, reason: 'gathers the certificates of etcd' });
+      return [...announced, ...changed];
+    } catch (error) {
+      this.#announce();
+      this.#etcdDueMs = Number.POSITIVE_INFINITY;
+      this.#note({ change: 'fail', reason: `etcd: ${(error as Error).message}` });
+      return [];
+    }
+  }
+
+  #announce(): ObjectRef[] {
+    const announced = this.#world.takeAnnounced();
+    for (const entry of announced) this.#note(entry);
+    return announced.map(({ object }) => object);
+  }
+
+  /** Objects that carry another one inside them, such as kubeconfigs. */
+  async #embedded(changed: readonly ObjectRef[]): Promise<ObjectRef[]> {
+    const names = new Set(changed.map(objectText));
+    const found: ObjectRef[] = [];
+    for (const { from, to, kind } of GRAPH.flows) {
+      if (kind !== 'embedded' || !names.has(objectText(from)) || found.some(ref => objectText(ref) === objectText(to)))
+        continue;
+      const isThere = this.#objects.secrets.some(
+        ({ metadata }) => to.kind === 'Secret' && metadata?.namespace === to.namespace && metadata.name === to.name,
+      );
+      if (!isThere) continue;
+      this.#note({ change: 'derived', object: to, reason: `carries ${objectText(from)}` });
+      found.push(to);
+    }
+    return found;
+  }
+
+  /** New revisions for what changed, each static pod once. */
+  async #rollOut(changed: readonly ObjectRef[]): Promise<void> {
+    for (const { operand, because } of operandsToRollOut(GRAPH, changed)) {
+      const nodes = nodeNames(this.#objects.nodes, 'control-plane');
+      if (nodes.length === 0) continue;
+      this.#note({
+        change: 'rollout',
+        reason: `a new revision of ${operand} carries ${because.map(objectText).join(', ')}; one node after the other`,
+        effects: [{ kind: 'restart', process: operand, nodes }],
+      });
+      if (operand === 'etcd') await this.#etcd?.rollOut();
+      else await this.#rollOutKubeApiserver();
+    }
+  }
+
+  /** What etcd's hand-over looks at: which CAs the API servers run with. */
+  async #rollOutKubeApiserver(): Promise<void> {
+    const operator = await this.#world.kube.get(KUBE_API_SERVERS, CLUSTER).catch(() => undefined);
+    if (operator === undefined) return;
+    const revision = (operator.status?.latestAvailableRevision ?? 0) + 1;
+    const ca = await this.#world.configMap({ namespace: OPERAND_NAMESPACE, name: 'etcd-serving-ca' });
+    if (ca !== undefined) {
+      const metadata = { namespace: OPERAND_NAMESPACE, name: copyName('etcd-serving-ca', revision) };
+      await this.#world.put(CONFIG_MAPS, { metadata, data: ca.data ?? {} });
+    }
+    const nodeStatuses = (operator.status?.nodeStatuses ?? []).map(({ nodeName }) => ({
+      nodeName,
+      currentRevision: revision,
+    }));
+    const status = { ...operator.status, latestAvailableRevision: revision, nodeStatuses };
+    await this.#world.kube.updateStatus(KUBE_API_SERVERS, { ...operator, status });
+  }
+
+  #note(event: Omit<PlanEvent, 'at' | 'effects'> & Partial<Pick<PlanEvent, 'effects'>>): void {
+    const effects =
+      event.effects ?? (event.object === undefined ? [] : effectsAt(GRAPH, event.object, this.#objects.nodes));
+    this.events.push({ at: this.#world.now.toISOString(), ...event, effects });
+  }
+}
+
+/** Whether one of the three objects of a unit is among these. */
+function isWatching({ signer, bundle, target }: RotationUnit, names: ReadonlySet<string>): boolean {
+  const places = [
+    { kind: 'Secret', ...placeOf(signer) },
+    { kind: 'ConfigMap', ...placeOf(bundle) },
+    { kind: 'Secret', ...placeOf(target) },
+  ] as const;
+  return places.some(ref => names.has(objectText(ref)));
+}
+
+function placeOf({ namespace, name }: { namespace: string; name: string }) {
+  return { namespace, name };
+}
+
+/** What the cert signer of etcd looks at: its own namespace, the signers in use, and the CAs kube-apiserver runs with. */
+function isEtcds({ namespace, name }: ObjectRef): boolean {
+  return namespace === ETCD_NAMESPACE || name.startsWith('etcd-');
+}
+
+function holdsCertificate(data: Readonly<Record<string, string>> | undefined): boolean {
+  return data !== undefined && (data[TLS_CERT] !== undefined || Object.keys(data).some(key => key.endsWith('.crt')));
+}
+
+/** Derived objects that are out of date as the cluster has them. */
+async function staleBefore(
+  configMaps: PlanObjects['configMaps'],
+  secrets: PlanObjects['secrets'],
+  now: Date,
+): Promise<ReadonlySet<string>> {
+  const world = new PlanWorld(now);
+  await world.seed(SECRETS, secrets);
+  await world.seed(CONFIG_MAPS, configMaps);
+  const { changes } = await deriveAll(world);
+  return new Set(changes.map(({ object }) => objectText(object)));
+}

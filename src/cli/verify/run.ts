@@ -1,0 +1,109 @@
+import { dump } from 'js-yaml';
+import { ALL_CERTS } from '../../etcd/names.ts';
+import { etcdTrust } from '../../etcd/trust.ts';
+import { getIfPresent } from '../../kube/get.ts';
+import type { Kube } from '../../kube/port.ts';
+import { CONFIG_MAPS, NODES, SECRETS } from '../../kube/resource.ts';
+import { CLUSTER, INFRASTRUCTURES } from '../../kube-apiserver/resources.ts';
+import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
+import { objectsOfCluster, type ReadArtefact } from '../../trust/artefact.ts';
+import { joinGraphs, type TrustGraph } from '../../trust/graph.ts';
+import type { EdgeReport } from '../../trust/edge-counter.ts';
+import { Prober } from '../../trust/prober.ts';
+import { withCluster } from '../cluster.ts';
+import { positiveDurationFrom } from '../cluster-flags.ts';
+import { API_VERSION } from '../output/print.ts';
+import { printTable } from '../table.ts';
+import { UsageError } from '../usage-error.ts';
+import type { VerifyFlags } from './command.ts';
+import { routesFrom } from './routes.ts';
+
+export async function runVerify(wanted: readonly string[], flags: VerifyFlags): Promise<void> {
+  if (!['table', 'wide', 'json', 'yaml'].includes(flags.output)) {
+    throw new UsageError(`--output must be table, wide, json or yaml, found "${flags.output}"`);
+  }
+  const timeoutMs = positiveDurationFrom('--timeout', flags.timeout);
+  const graph = graphOf(wanted, flags.serverOnly ?? false);
+  await withCluster(flags, async ({ kube }) => {
+    const [{ items: nodes }, infrastructure] = await Promise.all([
+      kube.list(NODES),
+      getIfPresent(kube, INFRASTRUCTURES, CLUSTER).catch(() => undefined),
+    ]);
+    const prober = new Prober({ graph, routes: routesFrom(nodes, infrastructure), read: readFrom(kube), timeoutMs });
+    await prober.probe();
+    const { edges } = prober.snapshot();
+    process.stdout.write(render(edges, flags.output));
+    const refused = edges.filter(({ refused: count }) => count > 0);
+    const silent = edges.filter(({ unreachable }) => unreachable > 0);
+    process.stderr.write(
+      `${edges.length} connections: ${refused.length} refused, ${silent.length} with servers that did not answer\n`,
+    );
+    if (refused.length > 0 || (flags.requireReachable && silent.length > 0)) process.exitCode = 1;
+  });
+}
+
+/** The edges asked for. What only a node has, a kubelet's own certificate or a token, cannot be shown from here. */
+export function graphOf(wanted: readonly string[], serverOnly: boolean): TrustGraph {
+  const whole = joinGraphs(kubeApiserverTrust(), etcdTrust());
+  const edges = whole.edges
+    .filter(({ name }) => wanted.length === 0 || wanted.some(part => name.includes(part)))
+    .map(edge => {
+      const { presents } = edge.client;
+      // A front proxy is known by what it sends along with its certificate: a handshake alone does not show it.
+      const isFrontProxy = edge.server.verifiesWith?.object.name === 'aggregator-client-ca';
+      const isReadable = typeof presents === 'object' && 'object' in presents && !serverOnly && !isFrontProxy;
+      return isReadable ? edge : { ...edge, client: { ...edge.client, presents: undefined } };
+    });
+  if (edges.length === 0) {
+    throw new UsageError(
+      `no connection is called ${wanted.map(part => `"${part}"`).join(' or ')}; rotunda verify without names lists all`,
+    );
+  }
+  return { ...whole, edges };
+}
+
+/** Objects of the API, each read once. The gathered certificates of etcd are those of the node that shows them. */
+export function readFrom(kube: Kube): ReadArtefact {
+  const objects = new Map<string, Promise<{ data?: Record<string, string> } | undefined>>();
+  const read = objectsOfCluster(({ kind, namespace, name }) => {
+    const id = `${kind}/${namespace}/${name}`;
+    let found = objects.get(id);
+    if (found === undefined) {
+      const key = { namespace, name };
+      found = kind === 'Secret' ? getIfPresent(kube, SECRETS, key) : getIfPresent(kube, CONFIG_MAPS, key);
+      objects.set(id, found);
+    }
+    return found;
+  });
+  return (artefact, place) =>
+    artefact.object?.name === ALL_CERTS
+      ? read({ ...artefact, files: ['crt', 'key'].map(end => `etcd-peer-${place}.${end}`) }, place)
+      : read(artefact, place);
+}
+
+function render(edges: readonly EdgeReport[], format: string): string {
+  if (format === 'json')
+    return `${JSON.stringify({ apiVersion: API_VERSION, kind: 'Verification', edges }, undefined, 2)}\n`;
+  if (format === 'yaml')
+    return dump(JSON.parse(JSON.stringify({ apiVersion: API_VERSION, kind: 'Verification', edges })));
+  const rows = edges.map(edge => [
+    edge.edge,
+    verdictOf(edge),
+    String(edge.accepted),
+    String(edge.refused),
+    String(edge.unreachable),
+    detailOf(edge),
+  ]);
+  return printTable(['CONNECTION', 'RESULT', 'ACCEPTED', 'REFUSED', 'NO-ANSWER', 'DETAIL'], rows);
+}
+
+function verdictOf({ refused, accepted, unreachable }: EdgeReport): string {
+  if (refused > 0) return 'Refused';
+  if (accepted > 0) return unreachable > 0 ? 'PartlyAccepted' : 'Accepted';
+  return unreachable > 0 ? 'NoAnswer' : 'Skipped';
+}
+
+function detailOf({ refusals: [first], skipped }: EdgeReport): string {
+  if (first === undefined) return skipped ?? '';
+  return `the ${first.by} refuses, from ${first.from} to ${first.to}: ${first.reason}`;
+}

@@ -1,0 +1,59 @@
+import { CORE_SCHEMA, dump, load } from 'js-yaml';
+import { decodeStrictBase64 } from '../../machine-config-api/base64.ts';
+import { InputError } from './problem.ts';
+
+/**
+ * A kubeconfig whose first cluster's CA can be read and replaced; everything else in it stays, known to us or not (spec 60,
+ * 4.7.3 and 4.7.8). No error quotes the file: it holds tokens and keys (D-31).
+ */
+export class Kubeconfig {
+  readonly #fields: Fields;
+  readonly #cluster: Fields;
+
+  /** Throws `InputError` with the path. */
+  constructor(bytes: Uint8Array, path: string) {
+    const fields = parse(bytes);
+    const [first] = Array.isArray(fields?.['clusters']) ? (fields['clusters'] as unknown[]) : [];
+    const cluster = isFields(first) ? first['cluster'] : undefined;
+    if (fields === undefined || !isFields(cluster)) {
+      throw new InputError('InvalidKubeconfig', `${path}: expected a kubeconfig with a cluster, found something else`);
+    }
+    this.#fields = fields;
+    this.#cluster = cluster;
+  }
+
+  /** The CAs the API server is verified with; empty where they are not in the file itself. */
+  get authorities(): Buffer {
+    const data = this.#cluster[CA_DATA];
+    return (typeof data === 'string' && decodeStrictBase64(data)) || Buffer.alloc(0);
+  }
+
+  /** The file with other CAs: keys ascending, no line folded. */
+  withAuthorities(bundle: string): Buffer {
+    const before = this.#cluster[CA_DATA];
+    this.#cluster[CA_DATA] = Buffer.from(bundle).toString('base64');
+    try {
+      return Buffer.from(dump(this.#fields, { schema: CORE_SCHEMA, sortKeys: true, lineWidth: -1, noRefs: true }));
+    } finally {
+      this.#cluster[CA_DATA] = before;
+    }
+  }
+}
+
+const CA_DATA = 'certificate-authority-data';
+
+type Fields = Record<string, unknown>;
+
+function parse(bytes: Uint8Array): Fields | undefined {
+  try {
+    const value = load(Buffer.from(bytes).toString('utf8'), { schema: CORE_SCHEMA });
+    return isFields(value) ? value : undefined;
+  } catch {
+    // The parser quotes its input.
+    return undefined;
+  }
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,54 @@
+import { systemClock } from '../kube/clock.ts';
+import { VERSION } from '../kube/version.ts';
+import { OPERAND_NAMESPACE, OPERATOR_NAMESPACE } from '../kube-apiserver/namespaces.ts';
+import { runKubeApiserverOperator } from '../kube-apiserver/operator.ts';
+import { KUBE_API_SERVERS } from '../kube-apiserver/resources.ts';
+import type { OperandProgram } from '../kube-apiserver/target-config/controller.ts';
+import { systemKeys } from '../pki/keys.ts';
+import type { ClusterPart } from './part.ts';
+import { RolloutWatch } from './rollout-watch.ts';
+
+/** Programs resolves these names to this program and to kube-apiserver or its stand-in. */
+const PROGRAM: OperandProgram = {
+  flavor: 'kubernetes',
+  image: 'kube-apiserver',
+  operatorImage: 'rotunda',
+  operatorCommand: ['rotunda'],
+  // All nodes share this machine, and the API refuses loopback addresses as endpoints of its own service.
+  moreFlags: ['--bind-address=$(HOST_IP)', '--endpoint-reconciler-type=none'],
+  version: VERSION,
+};
+/** What a revision is made of and changes while a cluster comes up. */
+const REVISIONED = ['config', 'kube-apiserver-pod', 'etcd-serving-ca'];
+
+/** The kube-apiserver operator in this process, and its static pod on the control-plane nodes. */
+export const kubeApiserverPart: ClusterPart = {
+  name: 'kube-apiserver',
+  async start({ kube, controlPlane, programs, log, events, signal, changed, ...options }) {
+    const rollout = new RolloutWatch({
+      kube,
+      resource: KUBE_API_SERVERS,
+      namespace: OPERAND_NAMESPACE,
+      podName: 'kube-apiserver',
+      revisioned: REVISIONED,
+      controlPlane,
+      isStandIn: programs.find('kube-apiserver')?.isStandIn === true,
+      changed,
+    });
+    const work = runKubeApiserverOperator(
+      {
+        kube,
+        clock: systemClock,
+        keys: systemKeys,
+        events: events('kube-apiserver-operator', OPERATOR_NAMESPACE),
+        log: log.child({ operator: 'kube-apiserver' }),
+        program: PROGRAM,
+        dayMs: options.dayMs,
+        keyAlgorithm: options.keyAlgorithm,
+        minReadyMs: options.minReadyMs,
+      },
+      signal,
+    );
+    return { ended: rollout.during(work), state: () => rollout.state() };
+  },
+};

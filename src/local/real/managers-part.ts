@@ -1,0 +1,165 @@
+import { createHash } from 'node:crypto';
+import type { ConfigMap, Pod, Secret } from 'kubernetes-types/core/v1.d.ts';
+import { dump } from 'js-yaml';
+import { BUNDLE_KEY } from '../../certrotation/bundle.ts';
+import { TLS_CERT, TLS_KEY } from '../../certrotation/secret.ts';
+import { Informer } from '../../kube/informer.ts';
+import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
+import { MANAGED_NAMESPACE } from '../../kube-apiserver/namespaces.ts';
+import { ensureFile } from '../../staticpod/node/atomic-write.ts';
+import { type Files, systemFiles } from '../../staticpod/node/files.ts';
+import { INTERNAL_NAME } from '../cluster-inputs.ts';
+import { MANIFESTS, type LocalNode } from '../node.ts';
+import type { ClusterPart, PartContext } from '../part.ts';
+
+/** A program that is a client of the API with a certificate of its own chain. */
+interface Manager {
+  readonly name: string;
+  readonly secret: string;
+  readonly flags: readonly string[];
+}
+
+const MANAGERS: readonly Manager[] = [
+  {
+    name: 'kube-controller-manager',
+    secret: 'kube-controller-manager-client-cert-key',
+    flags: ['--use-service-account-credentials=true', `--root-ca-file=${mounted('kube-controller-manager', 'ca.crt')}`],
+  },
+  { name: 'kube-scheduler', secret: 'kube-scheduler-client-cert-key', flags: [] },
+];
+const SERVER_CA = 'kube-apiserver-server-ca';
+const NAMESPACE = 'kube-system';
+
+/**
+ * kube-controller-manager and kube-scheduler as static pods of the first control-plane node. They read a new client certificate by
+ * themselves; a new CA is a new manifest, because they read that once.
+ */
+export function managersPart(apiUrl: string): ClusterPart {
+  return {
+    name: 'kube-controller-manager',
+    async start(context) {
+      const [node] = context.controlPlane;
+      if (node === undefined) throw new Error('expected a control-plane node');
+      const files = systemFiles(node.root);
+      const selection = { namespace: MANAGED_NAMESPACE };
+      const secrets = new Informer<Secret>(context.kube, SECRETS, { selection });
+      const bundles = new Informer<ConfigMap>(context.kube, CONFIG_MAPS, { selection });
+      const written = new Set<string>();
+      let work = Promise.resolve();
+      const look = () => {
+        work = work
+          .then(() => provide(MANAGERS, { secrets, bundles, files, apiUrl }, written))
+          .then(context.changed)
+          .catch((err: unknown) => context.log.warn({ err }, 'files of kube-controller-manager could not be written'));
+      };
+      for (const informer of [secrets, bundles]) {
+        informer.subscribe({ add: look, update: look, delete: () => {} });
+        informer.start();
+      }
+      return {
+        ended: stopped(context, async () => {
+          await Promise.all([secrets.stop(), bundles.stop()]);
+          await work;
+        }),
+        state: () => stateOf(node, written),
+      };
+    },
+  };
+}
+
+interface Sources {
+  readonly secrets: Informer<Secret>;
+  readonly bundles: Informer<ConfigMap>;
+  readonly files: Files;
+  readonly apiUrl: string;
+}
+
+async function provide(managers: readonly Manager[], sources: Sources, written: Set<string>): Promise<void> {
+  const { secrets, bundles, files, apiUrl } = sources;
+  const ca = bundles.get({ namespace: MANAGED_NAMESPACE, name: SERVER_CA })?.data?.[BUNDLE_KEY];
+  for (const manager of managers) {
+    const { name, secret } = manager;
+    const pair = secrets.get({ namespace: MANAGED_NAMESPACE, name: secret })?.data;
+    const [certificate, key] = [pair?.[TLS_CERT], pair?.[TLS_KEY]];
+    if (!ca || !certificate || !key) continue;
+    const content = {
+      'ca.crt': Buffer.from(ca),
+      // One file, so that certificate and key are never of two generations.
+      'client.pem': Buffer.concat([Buffer.from(certificate, 'base64'), Buffer.from(key, 'base64')]),
+      kubeconfig: Buffer.from(kubeconfig(apiUrl)),
+    };
+    await files.makeDirectory(directoryOf(name));
+    for (const [file, bytes] of Object.entries(content)) {
+      await ensureFile(files, `${directoryOf(name)}/${file}`, bytes, 0o600);
+    }
+    await files.makeDirectory(`/${MANIFESTS}`);
+    const manifest = Buffer.from(JSON.stringify(pod(manager, ca)));
+    await ensureFile(files, `/${MANIFESTS}/${name}-pod.yaml`, manifest, 0o600);
+    written.add(name);
+  }
+}
+
+function stateOf(node: LocalNode, written: ReadonlySet<string>): { ready: boolean; text: string } {
+  const running = MANAGERS.filter(({ name }) => node.runner(NAMESPACE, `${name}-${node.name}`) !== undefined);
+  const ready = running.length === MANAGERS.length;
+  const waiting = written.size < MANAGERS.length ? 'waiting for their client certificates' : 'starting';
+  return { ready, text: ready ? `with kube-scheduler on ${node.name}` : waiting };
+}
+
+/** Paths are relative to the kubeconfig: the programs read it as it is. */
+function kubeconfig(server: string): string {
+  return dump({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [
+      { name: 'cluster', cluster: { server, 'tls-server-name': INTERNAL_NAME, 'certificate-authority': 'ca.crt' } },
+    ],
+    users: [{ name: 'user', user: { 'client-certificate': 'client.pem', 'client-key': 'client.pem' } }],
+    contexts: [{ name: 'context', context: { cluster: 'cluster', user: 'user' } }],
+    'current-context': 'context',
+  });
+}
+
+function pod({ name, flags }: Manager, ca: string): Pod {
+  const access = `--kubeconfig=${mounted(name, 'kubeconfig')}`;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      namespace: NAMESPACE,
+      name,
+      annotations: { 'rotunda.dev/server-ca-digest': createHash('sha256').update(ca).digest('hex') },
+    },
+    spec: {
+      hostNetwork: true,
+      priorityClassName: 'system-node-critical',
+      containers: [
+        {
+          name,
+          image: name,
+          command: [name],
+          args: [access, '--leader-elect=true', '--bind-address=$(HOST_IP)', ...flags],
+          env: [{ name: 'HOST_IP', valueFrom: { fieldRef: { fieldPath: 'status.hostIP' } } }],
+          volumeMounts: [{ name: 'certs', mountPath: directoryOf(name) }],
+        },
+      ],
+      volumes: [{ name: 'certs', hostPath: { path: directoryOf(name) } }],
+    },
+  };
+}
+
+function directoryOf(name: string): string {
+  return `/etc/kubernetes/static-pod-resources/${name}-certs`;
+}
+
+function mounted(name: string, file: string): string {
+  return `${directoryOf(name)}/${file}`;
+}
+
+function stopped({ signal }: PartContext, end: () => Promise<void>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => void end().then(resolve, reject);
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+  });
+}

@@ -1,0 +1,353 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { after, before, describe, test } from 'node:test';
+import { load } from 'js-yaml';
+import { NOT_AFTER } from '../../src/certrotation/annotations.ts';
+import { CONFIG_MAPS, NAMESPACES, SECRETS } from '../../src/kube/resource.ts';
+import { type Cockpit, inTerminal, main, Running, runMain, startCockpit } from './cockpit.ts';
+
+const OPERATOR = 'openshift-kube-apiserver-operator';
+const OPERAND = 'openshift-kube-apiserver';
+let cockpit: Cockpit;
+before(async () => {
+  cockpit = await startCockpit();
+});
+after(() => cockpit.stop());
+
+describe('rotunda get', () => {
+  test('tables the way kubectl prints them', async () => {
+    const all = await cockpit.run(['get', 'certs']);
+    assert.equal(all.status, 0, all.stderr);
+    assert.match(all.stdout, /^NAMESPACE +NAME +ROLE +STATE +EXPIRES +NEXT +AGE\n/);
+    assert.equal(all.stdout.trimEnd().split('\n').length, 21);
+    const wide = await cockpit.run(['get', 'signers', '-n', OPERATOR, '-o', 'wide', '--no-headers']);
+    assert.match(wide.stdout, /^aggregator-client-signer +Good +29d +1[45]d /);
+    assert.equal(wide.stdout.trimEnd().split('\n').length, 8);
+    assert.match(
+      (await cockpit.run(['get', 'bundles', '--sort-by', 'name'])).stdout,
+      /loadbalancer-serving-ca +ca-bundle +Good +1 /,
+    );
+    assert.match((await cockpit.run(['get', 'nodes'])).stderr, /^no nodes found\n$/);
+  });
+
+  test('documents for machines', async () => {
+    const json = JSON.parse((await cockpit.run(['get', 'cert/kubelet-client', '-n', OPERAND, '-o', 'json'])).stdout);
+    assert.deepEqual(
+      [json.kind, json.metadata.name, json.role, json.certificate.subject],
+      ['Certificate', 'kubelet-client', 'target', 'system:kube-apiserver'],
+    );
+    const yaml = load((await cockpit.run(['get', 'bundles', '-o', 'yaml'])).stdout) as {
+      kind: string;
+      items: unknown[];
+    };
+    assert.deepEqual([yaml.kind, yaml.items.length > 8], ['BundleList', true]);
+    assert.equal(
+      (await cockpit.run(['get', 'signers', 'kube-control-plane-signer', '-o', 'name'])).stdout,
+      'secret/kube-control-plane-signer\n',
+    );
+    const path = '{range .items[?(@.role=="signer")]}{.metadata.name}{"\\n"}{end}';
+    assert.equal(
+      (await cockpit.run(['get', 'certs', '-o', `jsonpath=${path}`])).stdout.trimEnd().split('\n').length,
+      8,
+    );
+    for (const { stdout } of [
+      await cockpit.run(['get', 'certs', '-o', 'json']),
+      await cockpit.run(['describe', 'cert', 'kubelet-client']),
+    ]) {
+      assert.ok(!stdout.includes('PRIVATE KEY'));
+    }
+  });
+
+  test('selectors', async () => {
+    const labelled = await cockpit.run([
+      'get',
+      'certs',
+      '-l',
+      'auth.openshift.io/managed-certificate-type in (signer)',
+      '-o',
+      'name',
+    ]);
+    assert.equal(labelled.stdout.trimEnd().split('\n').length, 8);
+    const bad = await cockpit.run(['get', 'certs', '--field-selector', 'state!=Good']);
+    assert.deepEqual([bad.status, bad.stdout, bad.stderr], [0, '', 'no certs found\n']);
+  });
+
+  test('from a folder, without any cluster', async () => {
+    const { status, stdout } = await runMain([
+      'get',
+      'certs',
+      '--from',
+      new URL('../../docs/examples', import.meta.url).pathname,
+      '--now',
+      '2026-11-15T00:00:00Z',
+    ]);
+    assert.equal(status, 0);
+    assert.match(stdout, /aggregator-client +target +Due +/);
+  });
+
+  test('as a kubectl plugin', async t => {
+    const link = join(cockpit.dir, 'kubectl-rotunda');
+    symlinkSync(main, link);
+    const help = spawnSync(process.execPath, [link, '--help'], { encoding: 'utf8' });
+    assert.match(help.stdout, /^Usage: kubectl rotunda /);
+    if (spawnSync('kubectl', ['version', '--client']).status !== 0)
+      return t.skip('there is no kubectl on this machine');
+    const bin = join(cockpit.dir, 'bin');
+    mkdirSync(bin);
+    // What npm puts onto the PATH for a bin entry.
+    writeFileSync(join(bin, 'kubectl-rotunda'), `#!/bin/sh\nexec "${process.execPath}" "${link}" "$@"\n`, {
+      mode: 0o755,
+    });
+    const running = new Running('kubectl', ['rotunda', 'get', 'signers', '-n', OPERATOR, '-o', 'name'], {
+      PATH: `${bin}:${process.env.PATH}`,
+      KUBECONFIG: cockpit.kubeconfig,
+    });
+    assert.deepEqual([await running.ended, running.text.trimEnd().split('\n').length], [0, 8], running.text);
+    return undefined;
+  });
+
+  test('-w in a terminal: the list, then what changes, until Ctrl-C', { timeout: 90_000 }, async t => {
+    const running = inTerminal(['get', 'certs', '-n', OPERAND, '-w'], cockpit.kubeconfig);
+    if (running === undefined) return t.skip('there is no python3 to make a pseudo-terminal');
+    t.after(() => running.child.kill('SIGKILL'));
+    await running.until(/service-network-serving-certkey/);
+    const secret = await cockpit.api.kube.get(SECRETS, { namespace: OPERAND, name: 'kubelet-client' });
+    const annotations = { ...secret.metadata?.annotations, [NOT_AFTER]: 'force-regeneration' };
+    await cockpit.api.kube.update(SECRETS, { ...secret, metadata: { ...secret.metadata, annotations } });
+    await running.until(/kubelet-client +target +Due/);
+    await cockpit.rotate();
+    await running.until(/kubelet-client +target +Due[\s\S]*kubelet-client +target +Good/);
+    running.child.stdin?.write('\u0003');
+    assert.equal(await running.ended, 0);
+    assert.equal(running.text.match(/NAME +ROLE/g)?.length, 1);
+    return undefined;
+  });
+});
+
+describe('rotunda monitor', () => {
+  test('in a terminal: certificates and bundles as they change, until Ctrl-C', { timeout: 90_000 }, async t => {
+    const running = inTerminal(['monitor'], cockpit.kubeconfig);
+    if (running === undefined) return t.skip('there is no python3 to make a pseudo-terminal');
+    t.after(() => running.child.kill('SIGKILL'));
+    await running.until(/watching https:/);
+    const forced = await cockpit.run([
+      'regenerate-top-level',
+      'secret/aggregator-client-signer',
+      '-n',
+      OPERATOR,
+      '--yes',
+    ]);
+    assert.deepEqual(
+      [forced.status, forced.stdout],
+      [0, 'secret/aggregator-client-signer regeneration set\n'],
+      forced.stderr,
+    );
+    await running.until(/RegenerationStarted +secret\/aggregator-client-signer/);
+    await cockpit.rotate();
+    await running.until(/RegenerationFinished +secret\/aggregator-client-signer/);
+    await running.until(
+      /BundleChanged +configmap\/kube-apiserver-aggregator-client-ca in openshift-config-managed: CA bundle has 2 CAs now: \+ /,
+    );
+    running.child.stdin?.write('\u0003');
+    assert.equal(await running.ended, 0);
+    return undefined;
+  });
+
+  test('ends by itself after --timeout, and prints one JSON object a line', async () => {
+    const { status, stdout, stderr } = await cockpit.run(['monitor-certificates', '-o', 'json', '--timeout', '1s']);
+    assert.deepEqual([status, stdout], [0, ''], stderr);
+  });
+});
+
+describe('the other commands over a cluster', () => {
+  test('describe, explain, graph, plan, wait', async () => {
+    assert.match(
+      (await cockpit.run(['describe', 'bundle/loadbalancer-serving-ca'])).stdout,
+      /Authorities: +openshift-kube-apiserver-operator_loadbalancer-serving-signer@\d+/,
+    );
+    assert.match(
+      (await cockpit.run(['explain', 'kubelet-client'])).stdout,
+      /target +openshift-kube-apiserver +kubelet-client +keep/,
+    );
+    assert.match(
+      (await cockpit.run(['graph', 'loadbalancer-serving-signer'])).stdout,
+      /signed secret\/openshift-kube-apiserver\/external-loadbalancer-serving-certkey/,
+    );
+    assert.match((await cockpit.run(['graph', '-o', 'svg'])).stdout, /^<svg /);
+    const plan = JSON.parse((await cockpit.run(['plan', '--days', '20', '-o', 'json'])).stdout);
+    assert.ok(plan.events.some((event: { change: string }) => event.change === 'certificate'));
+    assert.equal(
+      (await cockpit.run(['wait', '--for', 'regenerated', 'secret/kubelet-client', '-n', OPERAND, '--timeout', '20s']))
+        .status,
+      0,
+    );
+    const late = await cockpit.run(['wait', '--for', 'regenerated', 'secret/nope', '--timeout', '1s']);
+    assert.deepEqual(
+      [late.status, late.stderr.split('\n').at(-2)],
+      [1, 'error: gave up after 1s: secret/nope is not there'],
+    );
+  });
+});
+
+describe('verbs that write', () => {
+  const read = async (name: string) => (await cockpit.api.kube.get(SECRETS, { namespace: OPERAND, name })).metadata;
+
+  test('--dry-run writes nothing and says what would follow', async () => {
+    const before = (await read('aggregator-client'))?.resourceVersion;
+    const { status, stdout } = await cockpit.run([
+      'regenerate-leaf',
+      'secret/aggregator-client',
+      '-n',
+      OPERAND,
+      '--override-gate',
+      '--dry-run',
+    ]);
+    assert.equal(status, 0);
+    assert.match(
+      stdout,
+      /^secret\/aggregator-client regeneration set \(dry run: nothing was written\)\nwould follow:\n {2}\S+ certificate secret\/aggregator-client in openshift-kube-apiserver/,
+    );
+    assert.equal((await read('aggregator-client'))?.resourceVersion, before);
+  });
+
+  test('a leaf of a young signer is held back, and an override is noted on it', async () => {
+    const held = await cockpit.run(['regenerate-leaf', 'secret/check-endpoints-client-cert-key', '-n', OPERAND]);
+    assert.deepEqual([held.status, held.stdout], [1, '']);
+    assert.match(
+      held.stderr,
+      /^held back: secret\/check-endpoints-client-cert-key in openshift-kube-apiserver: its signer .* is only /,
+    );
+    const done = await cockpit.run([
+      'regenerate-leaf',
+      'secret/check-endpoints-client-cert-key',
+      '-n',
+      OPERAND,
+      '--override-gate',
+    ]);
+    assert.deepEqual([done.status, done.stdout], [0, 'secret/check-endpoints-client-cert-key regeneration set\n']);
+    const { annotations = {}, managedFields = [] } = (await read('check-endpoints-client-cert-key')) ?? {};
+    assert.equal(annotations[NOT_AFTER], 'force-regeneration');
+    assert.ok(annotations['rotunda.dev/regeneration-gate-overridden']);
+    assert.ok(managedFields.some(({ manager }) => manager === 'regenerate-leaf-certificates'));
+    await cockpit.rotate();
+  });
+
+  test('what is passed over is named with -v and in JSON; the others are still visited', async () => {
+    const { stdout } = await cockpit.run(['regenerate-top-level', 'secrets', '--all', '-n', OPERAND, '-o', 'json']);
+    const { outcomes } = JSON.parse(stdout) as { outcomes: { outcome: string; text: string }[] };
+    assert.ok(outcomes.length >= 8 && outcomes.every(({ outcome }) => outcome === 'skipped'));
+    assert.match(
+      (await cockpit.run(['regenerate-top-level', 'secrets', '--all', '-n', OPERAND, '-v'])).stderr,
+      /passed over: secret\/kubelet-client in .*: it is no signer/,
+    );
+  });
+
+  test('old trust is removed only where nobody needs it, and only with --yes where nobody can be asked', async () => {
+    const bundle = { namespace: 'openshift-config-managed', name: 'kube-apiserver-aggregator-client-ca' };
+    const cut = new Date(Date.now() - 1000).toISOString().replace(/\.\d+Z/, 'Z');
+    const args = ['remove-old-trust', `cm/${bundle.name}`, '-n', bundle.namespace, '--created-before'];
+    const all = await cockpit.run([...args, '2100-01-01T00:00:00Z', '--yes']);
+    assert.equal(all.status, 1);
+    assert.match(all.stderr, /an empty bundle trusts nobody/);
+    const stored = async () => (await cockpit.api.kube.get(CONFIG_MAPS, bundle)).data?.['ca-bundle.crt'] ?? '';
+    const before = await stored();
+    // The leaf was signed by the first of the two signers.
+    const needed = await cockpit.run([...args, cut, '--yes']);
+    assert.deepEqual([needed.status, await stored()], [1, before], needed.stderr);
+  });
+
+  test('--local asks no cluster', async () => {
+    const { status, stdout } = await runMain([
+      'regenerate-leaf',
+      '--local',
+      '-f',
+      new URL('../../docs/examples', import.meta.url).pathname,
+    ]);
+    assert.equal(status, 0);
+    const list = load(stdout) as { items: { metadata: { annotations: Record<string, string> } }[] };
+    assert.equal(list.items.length, 12);
+    assert.ok(list.items.every(({ metadata }) => metadata.annotations[NOT_AFTER] === 'force-regeneration'));
+  });
+});
+
+describe('what cannot be undone is asked for', () => {
+  for (const [answer, status, wanted] of [
+    ['no', 1, /stopped: nothing was written/],
+    ['yes', 0, /secret\/node-system-admin-signer regeneration set/],
+  ] as const) {
+    test(`${answer} in a terminal`, { timeout: 60_000 }, async t => {
+      const running = inTerminal(
+        ['regenerate-top-level', 'secret/node-system-admin-signer', '-n', OPERATOR],
+        cockpit.kubeconfig,
+      );
+      if (running === undefined) return t.skip('there is no python3 to make a pseudo-terminal');
+      t.after(() => running.child.kill('SIGKILL'));
+      await running.until(/Type yes to go on: /);
+      running.child.stdin?.write(`${answer}\n`);
+      assert.equal(await running.ended, status);
+      assert.match(running.text, wanted);
+      return undefined;
+    });
+  }
+});
+
+describe('the machine-config server', () => {
+  const MCO = 'openshift-machine-config-operator';
+  const MACHINES = 'openshift-machine-api';
+
+  test('its certificate is made once, and its CA reaches the user data of machines', async () => {
+    const { kube } = cockpit.api;
+    for (const name of [MCO, MACHINES]) await kube.create(NAMESPACES, { metadata: { name } });
+    const userData = JSON.stringify({
+      ignition: { security: { tls: { certificateAuthorities: [{ source: 'data:,old' }] } } },
+    });
+    const secret = (name: string, text: string) => ({
+      metadata: { namespace: MACHINES, name },
+      data: { userData: Buffer.from(text).toString('base64') },
+    });
+    await kube.create(SECRETS, secret('worker-user-data', userData));
+    await kube.create(SECRETS, secret('broken-user-data', 'not json'));
+    await kube.create(SECRETS, secret('worker-user-data-managed', userData));
+    const dry = await cockpit.run([
+      'regenerate-machine-config-server-serving-cert',
+      '--dry-run',
+      '--update-ignition=false',
+    ]);
+    assert.deepEqual([dry.status, dry.stdout.split('\n').length], [0, 3], dry.stderr);
+    const first = await cockpit.run(['regenerate-machine-config-server-serving-cert', '--yes']);
+    assert.equal(first.status, 1, 'one Secret cannot be read, and the others are done all the same');
+    assert.match(
+      first.stdout,
+      /secret\/machine-config-server-tls regenerated\n[\s\S]*secret\/worker-user-data updated\n/,
+    );
+    assert.match(first.stderr, /^error: secret\/broken-user-data in openshift-machine-api: userData is no JSON\n$/);
+    const ca =
+      (await kube.get(CONFIG_MAPS, { namespace: MCO, name: 'machine-config-server-ca' })).data?.['ca-bundle.crt'] ?? '';
+    const stored = await kube.get(SECRETS, { namespace: MACHINES, name: 'worker-user-data' });
+    const text = Buffer.from(stored.data?.userData ?? '', 'base64').toString();
+    assert.ok(text.includes(Buffer.from(ca).toString('base64')));
+    const second = await cockpit.run(['update-ignition-ca-bundle-for-machine-config-server', '--yes']);
+    assert.match(second.stdout, /secret\/worker-user-data is current/);
+    const again = await cockpit.run([
+      'regenerate-machine-config-server-serving-cert',
+      '--yes',
+      '--update-ignition=false',
+    ]);
+    assert.deepEqual([again.status, again.stdout.match(/unchanged/g)?.length], [0, 3], again.stderr);
+  });
+});
+
+test('bash completes commands, types and flags', async t => {
+  if (spawnSync('bash', ['--version']).status !== 0) return t.skip('there is no bash on this machine');
+  const { stdout } = await runMain(['completion', 'bash']);
+  const complete = (...words: string[]) => {
+    const script = `${stdout}\nCOMP_WORDS=(rotunda ${words.join(' ')}); COMP_CWORD=${words.length}; _rotunda; echo "\${COMPREPLY[*]}"`;
+    return spawnSync('bash', ['-c', script], { encoding: 'utf8' }).stdout.trimEnd();
+  };
+  assert.equal(complete('regenerate-l'), 'regenerate-leaf');
+  assert.equal(complete('get', 'sig'), 'signers');
+  assert.equal(complete('remove-old-trust', '--cre'), '--created-before');
+  return undefined;
+});

@@ -1,0 +1,80 @@
+/**
+ * Ninety days in half a minute: a cluster with real controllers, whose day lasts a third of a second, does what the plan said
+ * beforehand: the same changes of the same objects in the same order, object by object.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
+import { LiveSource } from '../../src/cli/inventory/live-source.ts';
+import { clusterSource } from '../../src/cli/inventory/source.ts';
+import type { PlanEvent } from '../../src/cli/plan/model.ts';
+import { readPlanObjects } from '../../src/cli/plan/objects.ts';
+import { simulate } from '../../src/cli/plan/simulate.ts';
+import { rotationDayFrom } from '../../src/cli/plan/units.ts';
+import { sleep, systemClock } from '../../src/kube/clock.ts';
+import { CONFIG_MAPS, SECRETS } from '../../src/kube/resource.ts';
+import { KUBE_APISERVER_CHAINS } from '../../src/kube-apiserver/chains.ts';
+import { startTestCluster } from '../kube-apiserver/cluster.ts';
+
+const DAY_MS = 400;
+const DAYS = 90;
+/**
+ * Certificates count whole seconds, which is two and a half of these days, and making one takes its time: a change may come so much
+ * later than foreseen, and then its successors do too.
+ */
+const SLACK_MS = 6_000;
+
+let cluster: Awaited<ReturnType<typeof startTestCluster>>;
+before(async () => {
+  cluster = await startTestCluster({ controlPlane: 1, dayMs: DAY_MS });
+  await cluster.ready();
+});
+after(() => cluster.stop());
+
+test('what the plan says is what then happens', { timeout: 150_000 }, async t => {
+  const chains = KUBE_APISERVER_CHAINS;
+  const names = new Set(chains.flatMap(({ signer, target }) => [signer.name, target.name]));
+  const source = new LiveSource(cluster.kube);
+  t.after(() => source.stop());
+  const happened = new Map<string, number[]>();
+  source.subscribe(({ before: old, after: current, resource }) => {
+    const name = current?.metadata?.name ?? '';
+    if (resource.kind !== 'Secret' || !names.has(name) || old === undefined) return;
+    const [was, is] = [(old as Secret).data?.['tls.crt'], (current as Secret | undefined)?.data?.['tls.crt']];
+    if (was !== is) happened.set(name, [...(happened.get(name) ?? []), Date.now()]);
+  });
+  await Promise.all([source.list(SECRETS), source.list<ConfigMap>(CONFIG_MAPS)]);
+
+  const objects = await readPlanObjects(clusterSource(cluster.kube));
+  assert.equal(rotationDayFrom(objects), DAY_MS, 'the length of the day is read from the objects');
+  const now = new Date();
+  const until = new Date(now.getTime() + DAYS * DAY_MS);
+  const plan = await simulate(objects, { now, until });
+  const planned = Map.groupBy(
+    plan.events.filter(({ change }) => change === 'signer' || change === 'certificate'),
+    ({ object }) => object?.name ?? '',
+  );
+  assert.deepEqual(
+    plan.events.filter(({ change }) => change === 'fail' || change === 'rollout'),
+    [],
+  );
+  assert.ok(plan.events.length > 60, `${plan.events.length} events`);
+  await sleep(systemClock, until.getTime() - Date.now() + SLACK_MS);
+
+  for (const { signer, target } of chains) {
+    for (const { name } of [signer, target]) compare(name, planned.get(name) ?? [], happened.get(name) ?? [], until);
+  }
+  t.diagnostic(
+    `${[...planned.values()].flat().length} changes planned, ${[...happened.values()].flat().length} seen in the same time and the slack after it`,
+  );
+});
+
+/** One after the other, each planned change is there; it may be late, and the last ones may fall behind the end. */
+function compare(name: string, planned: readonly PlanEvent[], happened: readonly number[], until: Date): void {
+  const text = `${name}: planned ${planned.map(({ at }) => at).join(' ')}; seen ${happened.map(at => new Date(at).toISOString()).join(' ')}`;
+  const certain = planned.filter(({ at }) => Date.parse(at) < until.getTime() - SLACK_MS);
+  assert.ok(happened.length >= certain.length, text);
+  // Nothing happens that was not foreseen: in the time itself there are never more changes than planned.
+  assert.ok(happened.filter(at => at <= until.getTime()).length <= planned.length, text);
+  certain.forEach(({ at }, index) => assert.ok((happened[index] as number) >= Date.parse(at) - 1_500, text));
+}

@@ -1,0 +1,144 @@
+/** `rotunda up` with a real etcd where there is one: it survives being killed, says how it is, and comes down. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { GatewayClient } from '../../src/etcd/client/gateway.ts';
+import { materialFromCluster } from '../../src/etcd/client/material.ts';
+import { readEndpoints } from '../../src/etcd/client/endpoints.ts';
+import { ETCD_NAMESPACE } from '../../src/etcd/names.ts';
+import { HttpKube } from '../../src/kube/client.ts';
+import { loadAccess } from '../../src/kube/kubeconfig.ts';
+import { PODS, SECRETS } from '../../src/kube/resource.ts';
+import { KUBE_API_SERVERS } from '../../src/kube-apiserver/resources.ts';
+import { findEtcd, NO_ETCD } from '../etcd/binary.ts';
+import { LoadClient } from '../etcd/load.ts';
+
+const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
+const binary = findEtcd();
+
+class Up {
+  readonly dir: string;
+  #child: ChildProcess | undefined;
+  progress = '';
+
+  constructor(t: TestContext) {
+    this.dir = mkdtempSync(join(tmpdir(), 'rotunda-up-'));
+    t.after(async () => {
+      this.run('down');
+      rmSync(this.dir, { recursive: true, force: true, maxRetries: 5 });
+    });
+  }
+
+  /** Resolves with the ready line. */
+  async start(args: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<string> {
+    const words = [main, 'up', '--dir', this.dir, ...args];
+    const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'pipe'], env });
+    this.#child = child;
+    this.progress = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.progress += text;
+    });
+    let text = '';
+    for await (const chunk of child.stdout.setEncoding('utf8')) {
+      text += chunk;
+      if (text.includes('\n')) return text;
+    }
+    throw new Error(`rotunda up ended before it was ready:\n${this.progress}`);
+  }
+
+  async kill(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#child as ChildProcess;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await ended;
+  }
+
+  run(command: 'down' | 'status', ...args: readonly string[]): { status: number | null; stdout: string } {
+    return spawnSync(process.execPath, [main, command, '--dir', this.dir, ...args], { encoding: 'utf8' });
+  }
+
+  async kube(t: TestContext): Promise<HttpKube> {
+    const kube = new HttpKube(await loadAccess({ path: join(this.dir, 'kubeconfig') }));
+    t.after(() => kube.close());
+    return kube;
+  }
+}
+
+describe('rotunda up', () => {
+  test('a real etcd of three members: killed at once and started again it has lost nothing', async t => {
+    if (binary === undefined) return t.skip(NO_ETCD);
+    const up = new Up(t);
+    assert.match(await up.start(['--workers', '0']), /^ready: \S+, kubeconfig \S+, stand-ins: kube-apiserver\n$/);
+    assert.match(up.progress, /\.\.\. etcd {2}revision 1 on 0 of 3 nodes, installing 1 on master-0\n/);
+    assert.match(up.progress, /ok {2}etcd {2}revision \d+ on 3 of 3 nodes\n/);
+    const kube = await up.kube(t);
+    const endpoints = await readEndpoints(kube);
+    assert.equal(endpoints.length, 3);
+    const members = new GatewayClient(endpoints, await materialFromCluster(kube)());
+    assert.deepEqual(
+      new Set((await members.members()).map(({ name, isLearner }) => `${name} ${isLearner}`)),
+      new Set(['master-0', 'master-1', 'master-2'].map(name => `${name} false`)),
+    );
+    await members.close();
+    // What kube-apiserver shows to etcd and checks etcd with comes from the etcd operator.
+    const client = await kube.get(SECRETS, { namespace: ETCD_NAMESPACE, name: 'etcd-client' });
+    const { status = {} } = await kube.get(KUBE_API_SERVERS, { name: 'cluster' });
+    const copy = { namespace: 'openshift-kube-apiserver', name: `etcd-client-${status.latestAvailableRevision}` };
+    assert.equal((await kube.get(SECRETS, copy)).data?.['tls.crt'], client.data?.['tls.crt']);
+
+    const etcd = new LoadClient(endpoints, materialFromCluster(kube));
+    t.after(() => etcd.close());
+    await etcd.put('kept', 'over a kill');
+    assert.equal(up.run('status').status, 0);
+    await up.kill('SIGKILL');
+    assert.equal(up.run('status').status, 1);
+    assert.match(up.run('status').stdout, /^not running/);
+    await up.start(['--workers', '0']);
+    assert.equal(await etcd.get('kept'), 'over a kill');
+
+    await up.kill('SIGTERM');
+    await up.start(['--workers', '0']);
+    assert.equal(await etcd.get('kept'), 'over a kill', 'etcd itself was stopped and started');
+    assert.match(up.run('status').stdout, /^ready: .*\n(?:.*\n)*ok {2}etcd {12}revision \d+ on 3 of 3 nodes\n/);
+    assert.equal(up.run('down').stdout, 'stopped\n');
+    assert.equal(up.run('down').stdout, 'nothing was running\n');
+  });
+
+  test('without etcd a stand-in takes part, and everybody is told', async t => {
+    const up = new Up(t);
+    const env = { ...process.env, PATH: dirname(process.execPath) };
+    const line = await up.start(['--control-plane', '1', '--workers', '0', '--rotation-day', '10s'], env);
+    assert.match(line, /^ready: \S+, kubeconfig \S+, stand-ins: etcd, kube-apiserver\n$/);
+    const { ready, standIns, parts } = JSON.parse(up.run('status', '-o', 'json').stdout) as Record<string, unknown>;
+    assert.deepEqual([ready, standIns], [true, ['etcd', 'kube-apiserver']]);
+    assert.match(
+      JSON.stringify(parts),
+      /"name":"etcd","ready":true,"text":"revision \d+ on 1 of 1 nodes \(stand-in\)"/,
+    );
+    assert.match(readFileSync(join(up.dir, 'rotunda.log'), 'utf8'), /there is no etcd on this machine/);
+    const kube = await up.kube(t);
+    const pod = await kube.get(PODS, { namespace: ETCD_NAMESPACE, name: 'etcd-master-0' });
+    assert.equal(pod.metadata?.annotations?.['rotunda.dev/stand-in'], 'true');
+    // A day of ten seconds is one for etcd's chains too: five years are 1825 of them.
+    const { metadata } = await kube.get(SECRETS, { namespace: ETCD_NAMESPACE, name: 'etcd-signer' });
+    const at = (which: string) =>
+      Date.parse(metadata?.annotations?.[`auth.openshift.io/certificate-not-${which}`] ?? '');
+    assert.ok(Math.abs(at('after') - at('before') - 18_250_000) < 5000, String(at('after') - at('before')));
+  });
+
+  test('there is no cluster: one clear line', () => {
+    const dir = mkdtempSync(join(tmpdir(), 'rotunda-up-'));
+    try {
+      for (const command of ['down', 'status']) {
+        const { status, stderr } = spawnSync(process.execPath, [main, command, '--dir', dir], { encoding: 'utf8' });
+        assert.deepEqual([status, stderr], [1, `error: there is no cluster in ${dir}\n`]);
+      }
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
+  });
+});
