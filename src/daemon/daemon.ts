@@ -12,25 +12,23 @@ import {
   DESIRED_CONFIG,
   DESIRED_IMAGE,
   LAST_APPLIED_DRAIN,
-  SSH_ACCESS,
 } from '../machine-config-api/names.ts';
 import { announce, announcements } from './agent/announcements.ts';
 import { ConfigSource } from './agent/config-source.ts';
 import { DriftMonitor } from './agent/drift-monitor.ts';
-import { FORCE_FILE } from './agent/force-file.ts';
+import { watchForceFile } from './agent/force-file.ts';
+import { countMachine } from './agent/machine-metrics.ts';
 import { watchKubeletHealth } from './agent/kubelet-health.ts';
-import { watchLogins } from './agent/login-watch.ts';
+import { sayAccessed, watchLogins } from './agent/login-watch.ts';
 import { agentMetrics, type AgentMetrics, noAgentMetrics } from './agent/metrics.ts';
 import { nodeEvents } from './agent/node-events.ts';
 import { NodeSync } from './agent/node-sync.ts';
 import { OwnNode } from './agent/own-node.ts';
 import { StateReport, type Worker } from './agent/state-report.ts';
-import { unsupportedPackages } from './apply/extensions.ts';
 import { certificateCaches } from './certificates/caches.ts';
 import { CertificateWriter } from './certificates/controller.ts';
 import { unexpectedDisk } from './decide/start-up.ts';
 import type { Host } from './host.ts';
-import { readOperatingSystem } from './host/os-release.ts';
 import { NodeWriter } from './node-writer.ts';
 
 export interface MachineConfigDaemonOptions {
@@ -163,8 +161,8 @@ async function run(
     () => nodeWorker.run(stop),
     () =>
       watchLogins({ sessions: host.sessions, clock, log, metrics, announce: () => sayAccessed(node, writer) }, stop),
-    () => watchForceFile(host, () => nodeWorker.enqueue(nodeName), log, stop),
-    () => countOnce(host, metrics, log),
+    () => watchForceFile(host.files, () => nodeWorker.enqueue(nodeName), log, stop),
+    () => countMachine(host, metrics, log),
     ...(options.kubeletHealthz === undefined
       ? []
       : [() => watchKubeletHealth({ endpoint: options.kubeletHealthz ?? '', clock, log, metrics }, stop)]),
@@ -200,30 +198,4 @@ function inputsOf(node: Node | undefined): string | undefined {
   const { annotations = {}, uid, deletionTimestamp } = node.metadata ?? {};
   const names = [DESIRED_CONFIG, DESIRED_IMAGE, CURRENT_CONFIG, LAST_APPLIED_DRAIN, CONTROL_PLANE_TOPOLOGY];
   return JSON.stringify([uid, deletionTimestamp, names.map(name => annotations[name])]);
-}
-
-/** Once said it stays said; nobody removes it but people (spec 60, section 15). */
-async function sayAccessed(node: OwnNode, writer: NodeWriter): Promise<void> {
-  if (node.annotations()[SSH_ACCESS] !== 'accessed') await writer.annotate({ [SSH_ACCESS]: 'accessed' });
-}
-
-/** A failing node need not wait for its next attempt when the administrator forces one. */
-async function watchForceFile(host: Host, touched: () => void, log: Log, signal: AbortSignal): Promise<void> {
-  try {
-    await host.files.watch([FORCE_FILE], touched, signal);
-  } catch (error) {
-    log.warn({ err: error }, 'the force file cannot be watched; the next attempt finds it');
-  }
-}
-
-/** What does not change while the agent runs. Not knowing it keeps nothing else from its work. */
-async function countOnce(host: Host, metrics: AgentMetrics, log: Log): Promise<void> {
-  try {
-    const system = await readOperatingSystem(host.files);
-    metrics.hostOs(system.prometheusLabel, system.version);
-    log.info({ os: system.id, version: system.version, bootId: await host.bootId() }, 'the machine');
-    if (host.os !== undefined) metrics.unsupportedPackages(unsupportedPackages(await host.os.booted()));
-  } catch (error) {
-    log.warn({ err: error }, 'the operating system could not be looked at');
-  }
 }

@@ -1,11 +1,9 @@
 import { isManaged } from '../controller/management-state.ts';
 import type { Reconcile } from '../controller/reconcile.ts';
-import { getIfPresent } from '../kube/get.ts';
 import type { Kube } from '../kube/port.ts';
-import { CONFIG_MAPS } from '../kube/resource.ts';
 import type { StaticPodOperator } from '../staticpod/operator.ts';
-import { BOOTSTRAP_CONFIG_MAP, BOOTSTRAP_MEMBER, SYSTEM_NAMESPACE } from './names.ts';
-import { bootstrapStatusOf, decideBootstrapRemoval } from './quorum/bootstrap.ts';
+import { BOOTSTRAP_MEMBER } from './names.ts';
+import { bootstrapStatusOf, decideBootstrapRemoval, readInstallerBootstrap } from './quorum/bootstrap.ts';
 import { type EtcdMembers, type EtcdMembership, unhealthyNames } from './quorum/member.ts';
 import { hasEverRun } from './quorum/rollout.ts';
 import type { QuorumReader } from './quorum/reader.ts';
@@ -39,8 +37,7 @@ export function bootstrapTeardownReconcile(options: BootstrapTeardownOptions): R
       return;
     }
     await operator.setConditions([runningInCluster('True', 'EnoughEtcdMembers', 'enough members found')], signal);
-    const key = { namespace: SYSTEM_NAMESPACE, name: BOOTSTRAP_CONFIG_MAP };
-    const bootstrap = await getIfPresent(kube, CONFIG_MAPS, key, { signal });
+    const bootstrap = await readInstallerBootstrap(kube, signal);
     if (bootstrapStatusOf(bootstrap) !== 'complete') return;
     await membership.remove(bootstrapMember.id, signal);
     events.event('Normal', 'BootstrapMemberRemoved', 'removed the member etcd-bootstrap');

@@ -12,17 +12,9 @@ import { isSameData } from './aggregate.ts';
 import type { QuorumCheck } from './cert-signer/options.ts';
 import { controlPlaneNodes } from './cert-signer/state.ts';
 import { foundingEndpoints, isFoundingOnPlan } from './founding.ts';
-import {
-  BOOTSTRAP_CONFIG_MAP,
-  BOOTSTRAP_IP,
-  BOOTSTRAP_MEMBER,
-  ENDPOINTS,
-  ETCD_NAMESPACE,
-  FOUNDING,
-  SYSTEM_NAMESPACE,
-} from './names.ts';
+import { BOOTSTRAP_IP, BOOTSTRAP_MEMBER, ENDPOINTS, ETCD_NAMESPACE, FOUNDING } from './names.ts';
 import { MEMBERSHIP_MAX_AGE_MS } from './membership.ts';
-import { bootstrapStatusOf, isBootstrapComplete } from './quorum/bootstrap.ts';
+import { bootstrapStatusOf, isBootstrapComplete, readInstallerBootstrap } from './quorum/bootstrap.ts';
 import { type EtcdMembers, hostOf, type Member } from './quorum/member.ts';
 import { hasEverRun, isRevisionStable } from './quorum/rollout.ts';
 import { CLUSTER, ETCDS } from './resources.ts';
@@ -65,7 +57,7 @@ async function syncEndpoints(
   const { signal } = context;
   const [existing, bootstrap, operator] = await Promise.all([
     getIfPresent(kube, CONFIG_MAPS, { namespace: ETCD_NAMESPACE, name: ENDPOINTS }, { signal }),
-    getIfPresent(kube, CONFIG_MAPS, { namespace: SYSTEM_NAMESPACE, name: BOOTSTRAP_CONFIG_MAP }, { signal }),
+    readInstallerBootstrap(kube, signal),
     getIfPresent(kube, ETCDS, CLUSTER, { signal }),
   ]);
   const { status = {} } = operator ?? {};

@@ -7,11 +7,11 @@ import { getIfPresent } from '../kube/get.ts';
 import { listAll } from '../kube/list.ts';
 import { isNotFound } from '../kube/error.ts';
 import type { Kube } from '../kube/port.ts';
-import { CONFIG_MAPS, type KubeObject, PODS, type Resource, resource } from '../kube/resource.ts';
+import { type KubeObject, PODS, type Resource, resource } from '../kube/resource.ts';
 import { canonicalHost } from '../pki/hosts.ts';
 import type { StaticPodOperator } from '../staticpod/operator.ts';
 import { controlPlaneNodes } from './cert-signer/state.ts';
-import { BOOTSTRAP_CONFIG_MAP, ETCD_NAMESPACE, PEER_PORT, SYSTEM_NAMESPACE } from './names.ts';
+import { ETCD_NAMESPACE, PEER_PORT } from './names.ts';
 import { internalAddresses, preferredAddress, preferredFamily, urlHost } from './node-address.ts';
 import {
   type EtcdMembers,
@@ -24,6 +24,7 @@ import {
 } from './quorum/member.ts';
 import { hasEverRun } from './quorum/rollout.ts';
 import { CLUSTER, NETWORKS } from './resources.ts';
+import { readInstallerBootstrap } from './quorum/bootstrap.ts';
 
 /** A node that may become a member. */
 export interface Candidate {
@@ -89,9 +90,7 @@ export function clusterMemberReconcile({ kube, members, membership, operator }: 
     const { spec = {}, status = {} } = await operator.read(signal);
     if (!isManaged(spec.managementState)) return undefined;
     // Where an installer has a member of its own there is somebody to join; otherwise the first node has to run.
-    const installer = { namespace: SYSTEM_NAMESPACE, name: BOOTSTRAP_CONFIG_MAP };
-    if (!hasEverRun(status) && (await getIfPresent(kube, CONFIG_MAPS, installer, { signal })) === undefined)
-      return undefined;
+    if (!hasEverRun(status) && (await readInstallerBootstrap(kube, signal)) === undefined) return undefined;
     const soon = { againAt: new Date(clock.now().getTime() + LOOK_AGAIN_MS) };
     const health = await members.health({ maxAgeMs: MEMBERSHIP_MAX_AGE_MS, signal });
     if (unhealthyMembers(health).length > 0) {

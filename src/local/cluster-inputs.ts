@@ -3,13 +3,14 @@ import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { BUNDLE_KEY } from '../certrotation/bundle.ts';
 import { TLS_CERT, TLS_KEY, TLS_SECRET } from '../certrotation/secret.ts';
 import type { Clock } from '../kube/clock.ts';
-import { days } from '../kube/duration.ts';
+import { days, formatGoDuration } from '../kube/duration.ts';
 import { isAlreadyExists } from '../kube/error.ts';
 import { getIfPresent } from '../kube/get.ts';
 import type { Kube } from '../kube/port.ts';
 import { CONFIG_MAPS, type KubeObject, keyOf, NAMESPACES, type Resource, SECRETS } from '../kube/resource.ts';
 import { CONFIG_NAMESPACE, ETCD_NAMESPACE, MANAGED_NAMESPACE } from '../kube-apiserver/namespaces.ts';
 import { CLUSTER, INFRASTRUCTURES, NETWORKS } from '../kube-apiserver/resources.ts';
+import { ROTATION_BASE } from '../kube-apiserver/rotation/base.ts';
 import { API_PORT } from '../kube-apiserver/target-config/pod.ts';
 import type { CertificateAndKey } from '../pki/authority.ts';
 import { issueClient, issueSigner } from '../pki/issue.ts';
@@ -33,6 +34,8 @@ export interface ClusterInputs {
   readonly controlPlane: ReadonlyMap<string, string>;
   /** Whether an etcd operator provides what kube-apiserver needs of etcd. */
   readonly hasEtcd: boolean;
+  /** How long a day of rotation lasts: programs on the nodes find it in the cluster. */
+  readonly dayMs?: number | undefined;
 }
 
 /**
@@ -48,6 +51,7 @@ export async function provideClusterInputs(inputs: ClusterInputs): Promise<void>
   if (!inputs.hasEtcd) await provideEtcdTrust(inputs);
   await provideBundle(inputs, { namespace: MANAGED_NAMESPACE, name: 'csr-controller-ca' }, 'kube-csr-signer');
   await provideTokenKey(inputs);
+  await provideRotationDay(inputs);
 }
 
 /** The cluster's configuration follows the number of nodes. */
@@ -104,6 +108,16 @@ async function provideTokenKey({ kube, keys }: ClusterInputs): Promise<void> {
   const key = createPublicKey(await keys.generate('P-256'));
   const text = key.export({ format: 'pem', type: 'spki' }).toString();
   await createOnce(kube, CONFIG_MAPS, { metadata: name, data: { 'service-account-001.pub': text } });
+}
+
+async function provideRotationDay({ kube, dayMs = days(1) }: ClusterInputs): Promise<void> {
+  const data = { base: formatGoDuration(dayMs) };
+  const existing = await getIfPresent(kube, CONFIG_MAPS, ROTATION_BASE);
+  if (existing === undefined) {
+    if (dayMs !== days(1)) await createOnce(kube, CONFIG_MAPS, { metadata: ROTATION_BASE, data });
+  } else if (existing.data?.['base'] !== data.base) {
+    await kube.patch(CONFIG_MAPS, ROTATION_BASE, { type: 'merge', body: { data } });
+  }
 }
 
 interface ObjectName {

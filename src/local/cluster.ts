@@ -1,6 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { type Api, type ApiOptions, startApi } from '../api/api.ts';
 import { type Log, silentLog } from '../controller/log.ts';
 import { systemClock } from '../kube/clock.ts';
 import { formatGoDuration, seconds } from '../kube/duration.ts';
@@ -9,6 +7,7 @@ import { EventWriter } from '../kube/event-writer.ts';
 import type { Kube } from '../kube/port.ts';
 import { type KeyAlgorithm, systemKeys } from '../pki/keys.ts';
 import { nodeAddress } from './addresses.ts';
+import { type ClusterApi, embeddedApi, type Identity } from './cluster-api.ts';
 import { provideClusterInputs } from './cluster-inputs.ts';
 import { applyDefinitions } from './definitions.ts';
 import { endProcesses } from './leftover-pods.ts';
@@ -18,7 +17,6 @@ import { PartBoard, type PartReport, type ProgressListener } from './part-board.
 import { PARTS } from './parts.ts';
 import { localPodLogs } from './pod-logs.ts';
 import { type ProgramOptions, Programs } from './programs.ts';
-import { engineTokens } from './tokens.ts';
 
 export interface LocalClusterOptions {
   /** Everything is below it; a start with the same directory goes on where the last one ended. */
@@ -35,6 +33,8 @@ export interface LocalClusterOptions {
   readonly settleMs?: number | undefined;
   /** How long servers must have been ready before the next node is touched. */
   readonly minReadyMs?: number | undefined;
+  /** Where the API is; the embedded one in `dir` unless told otherwise. */
+  readonly api?: ((dir: string, log: Log) => Promise<ClusterApi>) | undefined;
   /** What runs in the cluster; everything unless told otherwise. */
   readonly parts?: readonly ClusterPart[] | undefined;
   /** Where compiled programs are kept between starts; below `dir` unless told otherwise. */
@@ -45,7 +45,7 @@ export interface LocalClusterOptions {
 }
 
 export interface LocalCluster {
-  readonly api: Api;
+  readonly api: ClusterApi;
   readonly kube: Kube;
   readonly kubeconfigPath: string;
   readonly nodes: readonly LocalNode[];
@@ -81,15 +81,11 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
     parts = PARTS,
   } = withDefaults(options);
   const dir = resolve(options.dir);
-  const portBefore = lastPort(dir);
   const stop = new AbortController();
   const nodes: LocalNode[] = [];
-  const api = await startApiAt(apiPort, {
-    dir,
-    podLogs: localPodLogs(() => nodes),
-    onError: (what, err) => log.warn({ what, err }, 'the API failed at something'),
-  });
-  const { kube, kubeconfigPath = join(dir, 'kubeconfig') } = api;
+  const podLogs = localPodLogs(() => nodes);
+  const api = await (options.api?.(dir, log) ?? embeddedApi({ dir, port: apiPort, podLogs, log }));
+  const { kube, kubeconfigPath } = api;
   const writer = new EventWriter(kube, {
     correlation: SINGLETON_CORRELATION,
     onError: err => log.warn({ err }, 'an event could not be written'),
@@ -119,8 +115,8 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
           kube,
           address: nodeAddress(dir, index),
           labels: { [`node-role.kubernetes.io/${role}`]: '' },
-          kubeconfig: kubeconfigPath,
-          issueToken: engineTokens(api.engine),
+          kubeconfig: api.podKubeconfig,
+          issueToken: api.issueToken,
           env,
           programs: options.programs,
           log,
@@ -128,17 +124,20 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       );
     }
     const masters = nodes.slice(0, controlPlane);
+    if (api.hasMoved) await endOrphans(nodes);
+    // Nodes come first: static pods need no API, and the API may be one of them.
+    await Promise.all(nodes.map(node => node.start()));
+    await api.reachable(stop.signal);
     await applyDefinitions(kube);
-    await api.engine.idle();
+    await api.settled();
     await provideClusterInputs({
       kube,
       clock: systemClock,
       keys: systemKeys,
       controlPlane: new Map(masters.map(({ name, address }) => [name, address])),
       hasEtcd: parts.some(({ name }) => name === 'etcd'),
+      dayMs: options.dayMs,
     });
-    if (portBefore !== 0 && portBefore !== Number(port)) await endOrphans(nodes);
-    await Promise.all(nodes.map(node => node.start()));
     await Promise.all(nodes.map(node => node.registered));
     board.add(
       'nodes',
@@ -148,6 +147,8 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
     const context = {
       kube,
       kubeconfigPath,
+      url: api.url,
+      as: (identity: Identity) => api.as(identity),
       nodes,
       controlPlane: masters,
       programs,
@@ -208,31 +209,6 @@ function nodesState(nodes: readonly LocalNode[], signal: AbortSignal, changed: (
 /** What a killed cluster has left would go on asking for the API where it was. */
 async function endOrphans(nodes: readonly LocalNode[]): Promise<void> {
   await Promise.all(nodes.map(({ root }) => endProcesses(root, ORPHAN_GRACE_MS, systemClock)));
-}
-
-/**
- * Programs that outlived a killed cluster know the API by its port, so it is kept where it can be; somebody else may have taken
- * it meanwhile.
- */
-async function startApiAt(wanted: number, options: Omit<ApiOptions, 'port'> & { readonly dir: string }): Promise<Api> {
-  const last = lastPort(options.dir);
-  if (wanted !== 0 || last === 0) return startApi({ ...options, port: wanted });
-  try {
-    return await startApi({ ...options, port: last });
-  } catch (error) {
-    if (!isPortTaken(error)) throw error;
-    return startApi({ ...options, port: 0 });
-  }
-}
-
-function isPortTaken(error: unknown): boolean {
-  return error instanceof Error && (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
-}
-
-function lastPort(dir: string): number {
-  const path = join(dir, 'kubeconfig');
-  if (!existsSync(path)) return 0;
-  return Number(/server: "?https:\/\/[^\s"]+:(\d+)/.exec(readFileSync(path, 'utf8'))?.[1] ?? 0);
 }
 
 function withDefaults(options: LocalClusterOptions) {

@@ -2,6 +2,7 @@ import type { Log } from '../controller/log.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import type { Kube } from '../kube/port.ts';
 import type { KeyAlgorithm } from '../pki/keys.ts';
+import type { Identity } from './cluster-api.ts';
 import type { LocalNode } from './node.ts';
 import type { Programs } from './programs.ts';
 
@@ -30,6 +31,10 @@ export interface PartState {
 export interface PartContext {
   readonly kube: Kube;
   readonly kubeconfigPath: string;
+  /** Where the API is. */
+  readonly url: string;
+  /** The API in the hands of somebody else. */
+  as(identity: Identity): Promise<Kube>;
   readonly nodes: readonly LocalNode[];
   readonly controlPlane: readonly LocalNode[];
   /** What pods on the nodes can run, and whether it is the real thing. */

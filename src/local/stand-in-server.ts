@@ -9,6 +9,7 @@ import { minutes } from '../kube/duration.ts';
 import { FileWatch } from './file-watch.ts';
 import { type InputSpec, StandInInput } from './stand-in-input.ts';
 import type { ServerSettings, SniPair } from './stand-in-flags.ts';
+import { CLIENT_CHECK_PATH } from '../trust/handshake.ts';
 
 export interface StandInOptions {
   readonly name: string;
@@ -23,8 +24,6 @@ export interface StandInOptions {
 const RECHECK_MS = minutes(1);
 /** Where it says what it has loaded. */
 export const LOADED_PATH = '/rotunda.dev/loaded';
-/** Where it says whom it takes the caller for. */
-export const CLIENT_PATH = '/rotunda.dev/client';
 
 /** A TLS server that reads its files when the real one would, serves health, and says what it has loaded. */
 export class StandInServer {
@@ -187,7 +186,7 @@ export class StandInServer {
     if (isHealth && this.#isStopping && path.startsWith('/readyz')) send(response, 500, 'shutting down');
     else if (isHealth) send(response, 200, 'ok');
     else if (path === LOADED_PATH) sendJson(response, this.report());
-    else if (path === CLIENT_PATH) sendJson(response, clientOf(request.socket as TLSSocket));
+    else if (path === CLIENT_CHECK_PATH) sendJson(response, clientOf(request.socket as TLSSocket));
     else if (this.#options.answer?.(path, response) !== true)
       send(response, 404, 'this server only stands in for the real one');
   }

@@ -136,6 +136,8 @@ function apiServerFlags(dir: string, etcd: string, port: number): string[] {
     '--authorization-mode=Node,RBAC',
     '--enable-admission-plugins=NodeRestriction',
     '--endpoint-reconciler-type=none',
+    // As every installer sets it: agents and installers run as root.
+    '--allow-privileged=true',
   ];
 }
 

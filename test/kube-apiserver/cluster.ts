@@ -7,9 +7,8 @@ import type { TLSSocket } from 'node:tls';
 import type { Condition } from '../../src/controller/condition.ts';
 import { NOT_AFTER } from '../../src/certrotation/annotations.ts';
 import { createLog, silentLog } from '../../src/controller/log.ts';
-import { days, formatGoDuration } from '../../src/kube/duration.ts';
-import { isAlreadyExists } from '../../src/kube/error.ts';
-import { CONFIG_MAPS, SECRETS } from '../../src/kube/resource.ts';
+import { days } from '../../src/kube/duration.ts';
+import { SECRETS } from '../../src/kube/resource.ts';
 import { OPERAND_NAMESPACE } from '../../src/kube-apiserver/namespaces.ts';
 import {
   CLUSTER,
@@ -17,7 +16,6 @@ import {
   KUBE_API_SERVERS,
   type KubeAPIServerStatus,
 } from '../../src/kube-apiserver/resources.ts';
-import { ROTATION_BASE } from '../../src/kube-apiserver/rotation/base.ts';
 import { API_PORT } from '../../src/kube-apiserver/target-config/pod.ts';
 import { type LocalCluster, type LocalClusterOptions, startLocalCluster } from '../../src/local/cluster.ts';
 import { kubeApiserverPart } from '../../src/local/kube-apiserver-part.ts';
@@ -82,26 +80,6 @@ function manyNodesPart(): ClusterPart {
 export function partThatIsDone(signal: AbortSignal): RunningPart {
   const ended = new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }));
   return { ended, state: () => ({ ready: true, text: 'done' }) };
-}
-
-/**
- * A day of another length for everybody: the operator, and the side containers on the nodes, which know it from the cluster
- * (spec 20, 1.9). Comes before the parts that read it.
- */
-export function rotationDayPart(dayMs: number): ClusterPart {
-  return {
-    name: 'rotation-day',
-    async start({ kube, signal }) {
-      const data = { base: formatGoDuration(dayMs) };
-      try {
-        await kube.create(CONFIG_MAPS, { metadata: ROTATION_BASE, data });
-      } catch (error) {
-        if (!isAlreadyExists(error)) throw error;
-        await kube.patch(CONFIG_MAPS, ROTATION_BASE, { type: 'merge', body: { data } });
-      }
-      return partThatIsDone(signal);
-    },
-  };
 }
 
 /** What a server on a node answers, and the certificate it shows for a name. */

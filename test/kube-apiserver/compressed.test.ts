@@ -19,15 +19,7 @@ import { bundleIn } from '../../src/trust/material.ts';
 import { deliveriesOf } from '../../src/trust/graph.ts';
 import { isSameObject, type ObjectRef, objectText, secret } from '../../src/trust/object.ts';
 import type { Prober } from '../../src/trust/prober.ts';
-import {
-  eventually,
-  forceRotation,
-  loadedOn,
-  rotationDayPart,
-  startTestCluster,
-  statusOf,
-  unwellConditions,
-} from './cluster.ts';
+import { eventually, forceRotation, loadedOn, startTestCluster, statusOf, unwellConditions } from './cluster.ts';
 import { type Edges, type Foreigners, graph, issueForeigners, startEdges } from './edges.ts';
 
 const SHORT_DAY_MS = 500;
@@ -161,8 +153,12 @@ test('whoever removed the annotations can read why there is a new certificate', 
 });
 
 async function startWith(dayMs: number, dir?: string): Promise<void> {
-  const parts = [rotationDayPart(dayMs), kubeApiserverPart];
-  cluster = await startTestCluster({ controlPlane: 1, parts, ...(dir === undefined ? {} : { dir }) });
+  cluster = await startTestCluster({
+    controlPlane: 1,
+    dayMs,
+    parts: [kubeApiserverPart],
+    ...(dir === undefined ? {} : { dir }),
+  });
   [node] = cluster.controlPlane as [LocalNode];
   foreigners ??= await issueForeigners(cluster);
   await cluster.ready();

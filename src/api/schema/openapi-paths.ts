@@ -133,12 +133,15 @@ const QUERY: Readonly<Record<string, readonly QueryParameter[]>> = {
   deletecollection: [...DELETE, ...SELECT],
 };
 
+const STRATEGIC = 'application/strategic-merge-patch+json';
 const PATCH_TYPES = [
   'application/json-patch+json',
   'application/merge-patch+json',
-  'application/strategic-merge-patch+json',
+  STRATEGIC,
   'application/apply-patch+yaml',
 ];
+/** Nobody knows the merge keys of custom resources. `kubectl apply` sends what this offers. */
+const PATCH_TYPES_OF_CUSTOM = PATCH_TYPES.filter(type => type !== STRATEGIC);
 const PATCH: Schema = { type: 'object', description: 'A patch in one of its formats.' };
 const PATCH_NAME = 'io.k8s.apimachinery.pkg.apis.meta.v1.Patch';
 
@@ -169,7 +172,11 @@ function bodyOf({ action }: Verb, own: { schema: Schema; name: string }): Operat
     case 'put':
       return { ...own, contentTypes: ['*/*'] };
     case 'patch':
-      return { schema: PATCH, name: PATCH_NAME, contentTypes: PATCH_TYPES };
+      return {
+        schema: PATCH,
+        name: PATCH_NAME,
+        contentTypes: own.schema.builtin === undefined ? PATCH_TYPES_OF_CUSTOM : PATCH_TYPES,
+      };
     case 'delete':
     case 'deletecollection':
       return { schema: DeleteOptions, name: '', contentTypes: ['*/*'] };

@@ -102,6 +102,15 @@ describe('OpenAPI v3', () => {
     for (const name of ['fieldValidation', 'dryRun', 'fieldManager', 'force']) assert.ok(names.includes(name), name);
   });
 
+  test('offers strategic patches for our own kinds only, so that kubectl apply sends others none', () => {
+    const custom = openApiV3(CRON_TABS, [CRON_TABS]) as Document;
+    const patchOf = ({ paths }: Document, plural: string) =>
+      JSON.stringify(Object.entries(paths).find(([path]) => path.endsWith(`/${plural}/{name}`))?.[1]['patch']);
+    assert.match(patchOf(core, 'pods'), /strategic-merge-patch/);
+    assert.match(patchOf(custom, 'crontabs'), /merge-patch/);
+    assert.doesNotMatch(patchOf(custom, 'crontabs'), /strategic/);
+  });
+
   test('lets kubectl explain find the kind and its types', () => {
     const pod = core.components.schemas['io.k8s.api.core.v1.Pod'];
     assert.deepEqual(pod?.['x-kubernetes-group-version-kind'], [{ group: '', version: 'v1', kind: 'Pod' }]);

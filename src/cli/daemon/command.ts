@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { beginLean } from './lean.ts';
 import type { DaemonFlags } from './process.ts';
 
 /** `rotunda machine-config-daemon`: the agent of one node. */
@@ -31,6 +32,7 @@ export function addMachineConfigDaemon(program: Command): void {
     .option('--health-listen <address>', 'where the liveness probe is answered', '127.0.0.1:8798')
     .option('--log-level <level>', 'debug, info, warn or error', 'info')
     .action(async (flags: DaemonFlags) => {
+      beginLean();
       const { runDaemon } = await import('./process.ts');
       await runDaemon(flags);
     });

@@ -32,7 +32,6 @@ const NODE_CREDENTIALS = 'var/lib/kubelet/kubeconfig';
 
 /** Runs the agent of one node until SIGINT or SIGTERM; a file step under way is finished first. */
 export async function runDaemon(flags: DaemonFlags): Promise<void> {
-  beginLean();
   const nodeName = flags.nodeName ?? process.env.NODE_NAME;
   if (!nodeName) throw new UsageError('--node-name or the environment variable NODE_NAME must name the node');
   if (!isAbsolute(flags.root)) throw new UsageError(`--root must be an absolute path, found "${flags.root}"`);
@@ -96,20 +95,6 @@ async function nodeCredentials({ nodeKubeconfig, kubeconfig, root }: DaemonFlags
 async function hostOf({ root, local }: DaemonFlags): Promise<Host> {
   if (local) return (await import('../../daemon/host/local.ts')).localHost({ root });
   return (await import('../../daemon/host/linux.ts')).linuxHost({ root });
-}
-
-/** Tells the process that began again from the one before. */
-const LEAN = 'ROTUNDA_LEAN';
-
-/**
- * Node and malloc read their limits only when a process begins, so this one becomes itself again with smaller ones: an agent is on
- * every node and mostly rests, and this halves what it keeps. Same process, same id. `ROTUNDA_LEAN=off` leaves everything alone.
- */
-function beginLean(): void {
-  if (process.env[LEAN] !== undefined || process.execve === undefined) return;
-  const flags = ['--max-semi-space-size=1', '--expose-gc', ...process.execArgv];
-  const env = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '65536', ...process.env, [LEAN]: 'on' };
-  process.execve(process.execPath, [process.execPath, ...flags, ...process.argv.slice(1)], env);
 }
 
 const REST_AFTER_MS = 2000;

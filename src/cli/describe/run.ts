@@ -22,7 +22,7 @@ export async function runDescribe(words: readonly string[], flags: DescribeFlags
   const kind = kindsAt(now).find(candidate => candidate.words.includes(word));
   if (kind === undefined) throw new UsageError(`there is no type "${word}": known are ${GET_KINDS.join(', ')}`);
   if (names.length === 0) throw new UsageError(`say which ${word} to describe`);
-  const inventory = await withSource(flags, source => readInventory(source, { parts: kind.parts }, now));
+  const inventory = await withSource(flags, source => readInventory(source, { parts: kind.parts, namespace }, now));
   const items = kind
     .items(inventory)
     .filter(

@@ -69,8 +69,7 @@ function questionFrom(words: readonly string[], flags: GetFlags): Question {
 async function answer(question: Question, source: ObjectSource, now: Date): Promise<{ kind: Kind; items: Item[] }> {
   const { word, names, namespace, selects, order } = question;
   const kind = kindsAt(now).find(candidate => candidate.words.includes(word)) as Kind;
-  // Who signed what is seen across namespaces: everything is read, the rest is left out of the answer.
-  const inventory = await readInventory(source, { parts: kind.parts }, now);
+  const inventory = await readInventory(source, { parts: kind.parts, namespace }, now);
   const items = kind
     .items(inventory)
     .filter(item => namespace === undefined || item.metadata.namespace === namespace)

@@ -1,5 +1,5 @@
 import { visible } from '../table.ts';
-import { type Box, layoutOf } from './layout.ts';
+import { type Box, fitted, layoutOf } from './layout.ts';
 import type { CertificateGraph, GraphEdge, GraphNode } from './model.ts';
 
 /** Signers as headings, below each what it signed, where it is trusted, and who shows and verifies. */
@@ -97,12 +97,11 @@ function link({ from, to, kind, label }: GraphEdge, d: string): string {
 }
 
 function box(node: GraphNode, { x, y, width, height }: Box): string {
-  const label = node.label.length > 44 ? `${node.label.slice(0, 43)}...` : node.label;
   const bad = isBad(node) ? ' class="bad"' : '';
   const title = escapeXml([node.id, node.state, node.expires].filter(Boolean).join(', '));
   return (
     `<g><title>${title}</title><rect${bad} x="${x}" y="${y}" width="${width}" height="${height}" rx="4" stroke="${COLOURS[node.kind]}"/>` +
-    `<text x="${x + 8}" y="${y + 17}" fill="${COLOURS[node.kind]}">${escapeXml(label)}</text></g>`
+    `<text x="${x + 8}" y="${y + 17}" fill="${COLOURS[node.kind]}">${escapeXml(fitted(node.label))}</text></g>`
   );
 }
 

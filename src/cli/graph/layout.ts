@@ -22,7 +22,9 @@ const COLUMNS = [
   { kind: 'leaf', title: 'leaves' },
   { kind: 'process', title: 'processes' },
 ] as const;
-const BOX = { width: 300, height: 26, gapX: 170, gapY: 12, margin: 24, top: 56 };
+const BOX = { width: 270, height: 26, gapX: 130, gapY: 12, margin: 24, top: 56 };
+/** Characters that fit into a box. */
+const LONGEST_LABEL = 40;
 /** Each pass moves nodes towards those they are connected with; more than a few change nothing. */
 const PASSES = 6;
 
@@ -47,6 +49,11 @@ export function layoutOf({ nodes, edges }: CertificateGraph): Layout {
       return from === undefined || to === undefined ? [] : [{ edge, d: curveOf(from, to) }];
     }),
   };
+}
+
+/** A name as it fits into its box. */
+export function fitted(label: string): string {
+  return label.length > LONGEST_LABEL ? `${label.slice(0, LONGEST_LABEL - 3)}...` : label;
 }
 
 /** Neighbours near each other: every node goes to the mean height of those it is connected with, pass after pass. */

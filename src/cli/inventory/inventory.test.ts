@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import type { Node, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { NOT_AFTER } from '../../certrotation/annotations.ts';
+import { KubeError } from '../../kube/error.ts';
 import { MemoryKube } from '../../kube/memory.ts';
 import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
 import { bundleOf, NOW, secretOf, testClient, testServing, testSigner } from '../testing.ts';
@@ -117,6 +118,24 @@ describe('certificates of a cluster', () => {
       plain: ['Expiring', 'unmanaged'],
       signer: ['Good', 'signer'],
     });
+  });
+
+  test('somebody who may see one namespace only gets what can be told from it', async () => {
+    const { client, bundle } = await cluster();
+    const kube = new MemoryKube();
+    await kube.create(SECRETS, client);
+    await kube.create(CONFIG_MAPS, bundle);
+    const list: typeof kube.list = async (kinds, options) => {
+      if (options?.namespace === undefined) throw new KubeError(403, 'Forbidden', 'not allowed');
+      return kube.list(kinds, options);
+    };
+    const source = clusterSource({ list });
+    const { certificates } = await readInventory(source, { parts: ['certificates'], namespace: 'ns' }, NOW);
+    assert.deepEqual(
+      certificates.map(({ metadata }) => metadata.name),
+      ['client'],
+    );
+    await assert.rejects(readInventory(source, { parts: ['certificates'] }, NOW), /not allowed/);
   });
 
   test('copies of revisions are left out', async () => {

@@ -1,6 +1,7 @@
 import type { ConfigMap, Node } from 'kubernetes-types/core/v1.d.ts';
 import { parseScale, rotationDay, SCALE_CONFIG_MAP } from '../../certrotation/scale.ts';
 import { ETCD_NAMESPACE } from '../../etcd/names.ts';
+import { KubeError } from '../../kube/error.ts';
 import { CONFIG_MAPS, NODES, resource, SECRETS } from '../../kube/resource.ts';
 import { CONFIG_NAMESPACE, OPERAND_NAMESPACE } from '../../kube-apiserver/namespaces.ts';
 import { MACHINE_CONFIG_POOLS, type MachineConfigPool } from '../../machine-config-api/machine-config.ts';
@@ -76,8 +77,19 @@ export function inventoryOf(objects: InventoryObjects, now: Date): Inventory {
   };
 }
 
+/**
+ * Who signed what is seen across namespaces, so all of them are read, whichever is asked for; somebody who may see only that one gets what
+ * can be told from it.
+ */
 export async function readInventory(source: ObjectSource, options: ReadOptions, now: Date): Promise<Inventory> {
-  return inventoryOf(await readObjects(source, options), now);
+  const { parts, namespace } = options;
+  try {
+    return inventoryOf(await readObjects(source, { parts }), now);
+  } catch (error) {
+    const isForbidden = error instanceof KubeError && error.code === 403;
+    if (!isForbidden || namespace === undefined) throw error;
+    return inventoryOf(await readObjects(source, { parts, namespace }), now);
+  }
 }
 
 /** How long a rotation day lasts on this cluster; an unreadable setting counts as none, as its operator says. */

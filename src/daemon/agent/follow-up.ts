@@ -15,13 +15,12 @@ export type UpdateOutcome = 'rebooting' | 'done' | 'again';
  * What fails takes the whole update back. After a crash it is done again, which does no harm (D-41).
  */
 export async function followUp(parts: AgentParts, plan: ActionPlan, config: string): Promise<UpdateOutcome> {
-  const { host, log, clock, metrics } = parts;
+  const { host, log, clock } = parts;
   try {
     await performActions(parts, plan, config);
     await removeForceFile(host.files);
     if (plan.ending === 'reboot') await rebootNode(parts, plan.rationale);
   } catch (error) {
-    metrics.updated(config, errorText(error), clock.now());
     const { undoErrors } = await revertConfig(host, { log, clock });
     const undo = undoErrors.map(({ message }) => `; undo failed: ${message}`).join('');
     throw new Error(`${errorText(error)}${undo}`, { cause: error });

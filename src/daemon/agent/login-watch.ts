@@ -2,8 +2,11 @@ import type { Log } from '../../controller/log.ts';
 import { backoffMs } from '../../kube/backoff.ts';
 import { type Clock, sleep } from '../../kube/clock.ts';
 import { minutes, seconds } from '../../kube/duration.ts';
+import { SSH_ACCESS } from '../../machine-config-api/names.ts';
 import type { HostSessions } from '../host.ts';
+import type { NodeWriter } from '../node-writer.ts';
 import type { AgentMetrics } from './metrics.ts';
+import type { OwnNode } from './own-node.ts';
 
 export interface LoginWatchOptions {
   readonly sessions: HostSessions;
@@ -52,6 +55,13 @@ export async function watchLogins(options: LoginWatchOptions, signal: AbortSigna
   }
   await watching;
 }
+
+/** Says on the node that somebody logged in. Once said it stays said; only people remove it (spec 60, section 15). */
+export async function sayAccessed(node: OwnNode, writer: Pick<NodeWriter, 'annotate'>): Promise<void> {
+  if (node.annotations()[SSH_ACCESS] !== ACCESSED) await writer.annotate({ [SSH_ACCESS]: ACCESSED });
+}
+
+const ACCESSED = 'accessed';
 
 class LoginWatch {
   readonly #options: LoginWatchOptions;

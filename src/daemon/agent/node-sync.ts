@@ -70,6 +70,7 @@ export class NodeSync {
     if (this.#isBooting && !this.#isResumed) report.resume(node.annotations());
     this.#isResumed = true;
     if (Object.keys(gate.annotations).length > 0) await writer.annotate(gate.annotations);
+    report.notice(node.annotations());
     await report.retry();
     if (gate.verdict === 'wait-for-drain') {
       log.info({}, gate.reason);
@@ -130,7 +131,7 @@ export class NodeSync {
 
   /** The state an error puts the node in. That the API is away, or that something else is wanted by now, is none. */
   async #failed(error: unknown): Promise<void> {
-    const { log, report } = this.#parts;
+    const { log, report, metrics, clock, node } = this.#parts;
     if (error instanceof RetryRequest) {
       log.info({ why: error.message }, 'the update begins again');
       return;
@@ -142,6 +143,7 @@ export class NodeSync {
     const state = stateOfError(error);
     const reason = errorText(error);
     log.error({ err: error }, `Marking ${state} due to: "${reason}"`);
+    metrics.updated(node.annotations()[DESIRED_CONFIG] ?? '', reason, clock.now());
     await report.problem('update', { state, reason });
   }
 }

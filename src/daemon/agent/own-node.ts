@@ -50,8 +50,3 @@ export class OwnNode {
     }
   }
 }
-
-/** Which nodes a `Kube` is asked to watch: only the own one, so that the credentials may be narrow (spec 60, 1.4). */
-export function ownNodeSelection(name: string): { readonly fieldSelector: string } {
-  return { fieldSelector: `metadata.name=${name}` };
-}

@@ -1,4 +1,3 @@
-import { errorText } from '../../controller/aggregate-error.ts';
 import type { Log } from '../../controller/log.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { DAEMON_REASON, DAEMON_STATE } from '../../machine-config-api/names.ts';
@@ -65,8 +64,15 @@ export class StateReport {
     const { [DAEMON_STATE]: state = '', [DAEMON_REASON]: reason = '' } = annotations;
     this.#progress = state === 'Working' ? 'Working' : 'Done';
     if (state === 'Degraded' || state === 'Unreconcilable') this.#problems.set('update', { state, reason });
-    this.#written = JSON.stringify([state, reason]);
+    // A node that says nothing yet says nothing wrong; Done is said when it has been looked at.
+    this.#written = JSON.stringify([state === '' ? 'Done' : state, reason]);
     this.#isResumed = true;
+  }
+
+  /** What the node says may have been changed by somebody; then it is said again with the next report. */
+  notice(annotations: Readonly<Record<string, string>>): void {
+    const said = annotations[DAEMON_STATE] ?? '';
+    if (said !== '' && this.#written !== undefined && stateIn(this.#written) !== said) this.#written = undefined;
   }
 
   /** An update begins. A node that is failing keeps saying so while it tries again (spec 60, 5.1.1). */
@@ -105,10 +111,6 @@ export class StateReport {
     if (drift !== undefined && !this.#problems.has('update')) this.#problems.set('update', drift);
   }
 
-  hasProblem(worker: Worker): boolean {
-    return this.#problems.has(worker);
-  }
-
   /** Writes what could not be written before; costs nothing when there is nothing. */
   async retry(): Promise<void> {
     await this.#publish();
@@ -132,7 +134,7 @@ export class StateReport {
     this.#written = saying;
     if (before === saying) return;
     metrics.state(state, reason, clock.now());
-    const [from = ''] = before === undefined ? [] : (JSON.parse(before) as [string]);
+    const from = before === undefined ? '' : stateIn(before);
     if (from !== state) log.info({ from, to: state, reason }, `Transitioned from state: ${from} -> ${state}`);
   }
 
@@ -156,7 +158,6 @@ function said(state: NodeState, reason: string): Readonly<Record<string, string>
   }
 }
 
-/** A problem as an error tells it. */
-export function degradedBy(error: unknown): Problem {
-  return { state: 'Degraded', reason: errorText(error) };
+function stateIn(saying: string): string {
+  return (JSON.parse(saying) as [string])[0];
 }

@@ -1,4 +1,3 @@
-import { errorText } from '../../controller/aggregate-error.ts';
 import { RetryRequest } from '../../controller/reconcile.ts';
 import { decideDisruption, type Disruption } from '../../machine-config-api/disruption.ts';
 import type { MachineConfig } from '../../machine-config-api/machine-config.ts';
@@ -28,9 +27,9 @@ export async function update(parts: AgentParts, from: StoredState, to: StoredSta
   const path = decideUpdatePath(from.image, to.image);
   if (path.kind === 'error') throw new Error(path.message);
   await report.working();
-  await stopDriftMonitor(parts);
   const isForced = await hasForceFile(host.files);
   const disruption = await possibleDisruption(parts, from, to, isForced);
+  await stopDriftMonitor(parts);
   log.info({ difference: disruption.difference }, `Starting update from ${before} to ${after}`);
   if (disruption.needsDrain) {
     log.info({ reasons: disruption.drainReasons }, 'the node is drained first');
@@ -53,7 +52,6 @@ export async function update(parts: AgentParts, from: StoredState, to: StoredSta
     });
   } catch (error) {
     if (isOsTouched) metrics.pivot(true);
-    metrics.updated(after, errorText(error), clock.now());
     throw error;
   }
   if (isOsTouched) metrics.pivot(false);

@@ -5,8 +5,8 @@ import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, NODES, SECRETS } from '../../kube/resource.ts';
 import { CONTROL_PLANE_LABELS } from '../../staticpod/nodes.ts';
 import type { StaticPodOperatorStatus } from '../../staticpod/operator.ts';
-import { ALL_BUNDLES, ALL_CERTS, BOOTSTRAP_CONFIG_MAP, ETCD_NAMESPACE, SYSTEM_NAMESPACE } from '../names.ts';
-import { type BootstrapStatus, bootstrapStatusOf } from '../quorum/bootstrap.ts';
+import { ALL_BUNDLES, ALL_CERTS, ETCD_NAMESPACE } from '../names.ts';
+import { type BootstrapStatus, bootstrapStatusOf, readInstallerBootstrap } from '../quorum/bootstrap.ts';
 import { currentRevision, hasEverRun } from '../quorum/rollout.ts';
 import { CLUSTER, ETCDS, KUBE_API_SERVERS } from '../resources.ts';
 
@@ -30,7 +30,7 @@ export async function readState(kube: Kube, signal?: AbortSignal): Promise<Clust
     getIfPresent(kube, ETCDS, CLUSTER, options),
     controlPlaneNodes(kube, signal),
     getIfPresent(kube, KUBE_API_SERVERS, CLUSTER, options),
-    getIfPresent(kube, CONFIG_MAPS, { namespace: SYSTEM_NAMESPACE, name: BOOTSTRAP_CONFIG_MAP }, options),
+    readInstallerBootstrap(kube, signal),
     getIfPresent(kube, SECRETS, inEtcd(ALL_CERTS), options),
     getIfPresent(kube, CONFIG_MAPS, inEtcd(ALL_BUNDLES), options),
   ]);

@@ -2,6 +2,20 @@ import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
 import { BOOTSTRAP_MEMBER } from '../names.ts';
 import { isRevisionStable, type RolloutStatus } from './rollout.ts';
 import type { ScalingStrategy } from './strategy.ts';
+import { getIfPresent } from '../../kube/get.ts';
+import type { Kube } from '../../kube/port.ts';
+import { CONFIG_MAPS } from '../../kube/resource.ts';
+import { BOOTSTRAP_CONFIG_MAP, SYSTEM_NAMESPACE } from '../names.ts';
+
+/** On a ConfigMap `kube-system/bootstrap` that says "complete" although there never was a bootstrap host, as outside OpenShift. */
+const NO_BOOTSTRAP_HOST = 'rotunda.dev/no-bootstrap-host';
+
+/** What the installer says of its bootstrap host; undefined where there is no installer with a member of its own. */
+export async function readInstallerBootstrap(kube: Kube, signal?: AbortSignal): Promise<ConfigMap | undefined> {
+  const key = { namespace: SYSTEM_NAMESPACE, name: BOOTSTRAP_CONFIG_MAP };
+  const found = await getIfPresent(kube, CONFIG_MAPS, key, { signal });
+  return found?.metadata?.annotations?.[NO_BOOTSTRAP_HOST] === 'true' ? undefined : found;
+}
 
 /** What the installer says of itself in `kube-system/bootstrap`; undefined: there is no such ConfigMap. */
 export type BootstrapStatus = string | undefined;

@@ -1,14 +1,14 @@
 import { errorText } from '../../controller/aggregate-error.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import type { Kube } from '../../kube/port.ts';
-import { CONFIG_MAPS, NAMESPACES, NODES } from '../../kube/resource.ts';
+import { NAMESPACES, NODES } from '../../kube/resource.ts';
 import type { Disruption, Permission } from '../../staticpod/config.ts';
 import { INFRASTRUCTURES } from '../../staticpod/topology.ts';
 import { controlPlaneNodes } from '../cert-signer/state.ts';
-import { BOOTSTRAP_CONFIG_MAP, ETCD_NAMESPACE, SYSTEM_NAMESPACE } from '../names.ts';
+import { ETCD_NAMESPACE } from '../names.ts';
 import { internalAddresses } from '../node-address.ts';
 import { CLUSTER, ETCDS } from '../resources.ts';
-import { bootstrapStatusOf } from './bootstrap.ts';
+import { bootstrapStatusOf, readInstallerBootstrap } from './bootstrap.ts';
 import {
   decideQuorum,
   decideWithoutMembers,
@@ -93,7 +93,7 @@ export class QuorumReader {
   async #question(signal: AbortSignal | undefined): Promise<Omit<QuorumQuestion, 'health'>> {
     const [operator, bootstrap, strategy] = await Promise.all([
       getIfPresent(this.#kube, ETCDS, CLUSTER, { signal }),
-      getIfPresent(this.#kube, CONFIG_MAPS, { namespace: SYSTEM_NAMESPACE, name: BOOTSTRAP_CONFIG_MAP }, { signal }),
+      readInstallerBootstrap(this.#kube, signal),
       known(this.strategy(signal)),
     ]);
     return { bootstrap: bootstrapStatusOf(bootstrap), rollout: operator?.status ?? {}, strategy };

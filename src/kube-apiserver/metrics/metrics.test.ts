@@ -1,44 +1,17 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { load as parseYaml } from 'js-yaml';
 import { NOT_AFTER } from '../../certrotation/annotations.ts';
 import { reconcileUnit } from '../../certrotation/reconcile.ts';
 import { at, NOW, SIGNER, testRotation, UNIT } from '../../certrotation/testing.ts';
-import { controllerMetrics, createRegistry } from '../../controller/metrics.ts';
+import { createRegistry } from '../../controller/metrics.ts';
 import { SECRETS } from '../../kube/resource.ts';
 import { certificateMetrics } from './certificates.ts';
-import { clusterMetrics, terminationMetrics } from './cluster.ts';
-import { connectivityMetrics } from './connectivity.ts';
+import { terminationMetrics } from './cluster.ts';
 import { reportCertificates } from './managed-certificates.ts';
 
-interface Rule {
-  alert: string;
-  expr: string;
-  labels: { severity: string };
-  annotations: { summary: string; description: string };
-}
-
-test('the alert rules ask for metrics that exist, and each says what to do', async () => {
-  const file = new URL('../../../manifests/monitoring/kube-apiserver-rules.yaml', import.meta.url);
-  const { spec } = parseYaml(readFileSync(file, 'utf8')) as { spec: { groups: { rules: Rule[] }[] } };
+test('a source that has not been read yet says so', async () => {
   const registry = createRegistry();
   certificateMetrics(registry, { report: () => ({ certificates: [], unreadable: [] }), isUp: () => false });
-  clusterMetrics(registry, '1', { infrastructure: () => undefined, proxy: () => undefined });
-  connectivityMetrics(registry, 'x');
-  terminationMetrics(registry);
-  controllerMetrics(registry)('CertRotationController_X');
-  const known = new Set(registry.getMetricsAsArray().map(({ name }) => name));
-  const rules = spec.groups.flatMap(group => group.rules);
-  assert.ok(rules.length >= 6);
-  for (const { alert, expr, labels, annotations } of rules) {
-    const asked = expr.match(/\b(?:rotunda|controller_runtime|openshift|pod_network)_[a-z_]+/g) ?? [];
-    assert.ok(asked.length > 0, alert);
-    for (const name of asked) assert.ok(known.has(name), `${alert} asks for ${name}`);
-    assert.match(alert, /^KubeAPIServer[A-Z]/);
-    assert.match(labels.severity, /^(warning|critical)$/);
-    assert.ok(annotations.summary && annotations.description, alert);
-  }
   assert.match(await registry.metrics(), /rotunda_certificate_source_up 0/);
 });
 

@@ -70,12 +70,17 @@ export async function ensureMachineConfigInputs(inputs: MachineConfigInputs): Pr
   await createIfMissing(
     kube,
     CONFIG_MAPS,
-    { metadata: { namespace: KUBE_SYSTEM_NAMESPACE, name: 'bootstrap' }, data: { status: 'complete' } },
+    {
+      metadata: { namespace: KUBE_SYSTEM_NAMESPACE, name: 'bootstrap', annotations: { [NO_BOOTSTRAP_HOST]: 'true' } },
+      data: { status: 'complete' },
+    },
     signal,
   );
   return true;
 }
 
+/** Ours: there is nothing to be cleaned up after it, and no etcd member of its own to be waited for. */
+const NO_BOOTSTRAP_HOST = 'rotunda.dev/no-bootstrap-host';
 const CLUSTER_VERSIONS = resource<KubeObject>('config.openshift.io/v1', 'ClusterVersion', 'clusterversions', false);
 
 /** The cluster's own configuration: platform None, networks as kubeadm was told or has by default. */

@@ -13,6 +13,8 @@ export interface FirstBootRequest {
   readonly version: ServedVersion;
   /** Where the kubelet of the new machine finds the API. */
   readonly apiServerUrl: string;
+  /** True for the first machines of a cluster: a pool without machines has only a config it wants, none that was tried. */
+  readonly isFirst?: boolean | undefined;
 }
 
 const TOKEN_SECRET = 'node-bootstrapper-token';
@@ -21,12 +23,12 @@ const SERVER_CA_CONFIG_MAP = 'kubeconfig-data';
 /** Collects what a new machine of a pool is given, as the cluster has it now (spec 50, 10.2). Throws where a part is missing. */
 export async function firstBootOf(
   kube: Kube,
-  { pool: name, version, apiServerUrl }: FirstBootRequest,
+  { pool: name, version, apiServerUrl, isFirst = false }: FirstBootRequest,
   signal?: AbortSignal,
 ): Promise<object> {
   const options = { signal };
   const pool = await kube.get(MACHINE_CONFIG_POOLS, { name }, options);
-  const configName = servedConfigName(pool);
+  const configName = servedConfigName(pool) || (isFirst ? (pool.spec?.configuration?.name ?? '') : '');
   if (configName === '') throw new Error(`pool ${name} has no rendered config yet`);
   const [rendered, controllerConfig, token, serverCa] = await Promise.all([
     kube.get(MACHINE_CONFIGS, { name: configName }, options),

@@ -354,7 +354,7 @@ describe('the life of an agent', () => {
     await admin.create(roles, {
       metadata: { name: 'machine-config-daemon' },
       rules: [
-        { apiGroups: [''], resources: ['nodes', 'configmaps'], verbs: read },
+        { apiGroups: [''], resources: ['configmaps'], verbs: read },
         { apiGroups: ['machineconfiguration.openshift.io', 'operator.openshift.io'], resources: ['*'], verbs: read },
         { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
       ],

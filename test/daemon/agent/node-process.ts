@@ -24,18 +24,14 @@ const LOOK_MS = 20;
 /** An API over the network with the real drain controller, below a directory of its own. */
 export class ProcessCluster {
   readonly dir: string;
-  readonly api: Api;
-  readonly #stop = new AbortController();
-  readonly #controller: Promise<void>;
   readonly nodes: ProcessNode[] = [];
+  #api: Api;
+  #stopController: () => Promise<void>;
 
   private constructor(dir: string, api: Api) {
     this.dir = dir;
-    this.api = api;
-    const events = eventsTo('test', () => {});
-    const version = { version: 'v1', hash: 'h' };
-    const parts = { kube: api.kube, clock: systemClock, events, log: silentLog, version, delayMs: CONTROLLER_DELAY_MS };
-    this.#controller = machineConfigController(parts).run(this.#stop.signal);
+    this.#api = api;
+    this.#stopController = startController(api);
   }
 
   static async start(): Promise<ProcessCluster> {
@@ -44,6 +40,21 @@ export class ProcessCluster {
     await installDefinitions({ kube: api.kube, idle: () => api.engine.idle(), close: () => api.close() });
     await api.kube.create(NAMESPACES, { metadata: { name: MCO_NAMESPACE } });
     return new ProcessCluster(dir, api);
+  }
+
+  get api(): Api {
+    return this.#api;
+  }
+
+  /** Takes the API away. Returns the way to bring it back, with all it had, at the same place. */
+  async loseApi(): Promise<() => Promise<void>> {
+    const { port } = new URL(this.#api.url);
+    await this.#stopController();
+    await this.#api.close();
+    return async () => {
+      this.#api = await startApi({ dir: join(this.dir, 'api'), port: Number(port) });
+      this.#stopController = startController(this.#api);
+    };
   }
 
   /** A node that is in a config; its agent does not run yet. */
@@ -66,11 +77,23 @@ export class ProcessCluster {
 
   async close(): Promise<void> {
     await Promise.all(this.nodes.map(node => node.kill()));
-    this.#stop.abort();
-    await this.#controller;
-    await this.api.close();
+    await this.#stopController();
+    await this.#api.close();
     rmSync(this.dir, { recursive: true, force: true });
   }
+}
+
+/** The real controllers; without pools only drains are asked of them. */
+function startController({ kube }: Api): () => Promise<void> {
+  const stop = new AbortController();
+  const events = eventsTo('test', () => {});
+  const version = { version: 'v1', hash: 'h' };
+  const parts = { kube, clock: systemClock, events, log: silentLog, version, delayMs: CONTROLLER_DELAY_MS };
+  const running = machineConfigController(parts).run(stop.signal);
+  return async () => {
+    stop.abort();
+    await running;
+  };
 }
 
 /** A node whose agent is a process: the real command. */

@@ -1,0 +1,17 @@
+import type { Log } from '../../controller/log.ts';
+import { unsupportedPackages } from '../apply/extensions.ts';
+import type { Host } from '../host.ts';
+import { readOperatingSystem } from '../host/os-release.ts';
+import type { AgentMetrics } from './metrics.ts';
+
+/** Counts what does not change while the agent runs (spec 60, 1.6.6). Not knowing it keeps nothing else from its work. */
+export async function countMachine(host: Host, metrics: AgentMetrics, log: Log): Promise<void> {
+  try {
+    const system = await readOperatingSystem(host.files);
+    metrics.hostOs(system.prometheusLabel, system.version);
+    log.info({ os: system.id, version: system.version, bootId: await host.bootId() }, 'the machine');
+    if (host.os !== undefined) metrics.unsupportedPackages(unsupportedPackages(await host.os.booted()));
+  } catch (error) {
+    log.warn({ err: error }, 'the operating system could not be looked at');
+  }
+}
