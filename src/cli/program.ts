@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { Command } from 'commander';
 import { VERSION } from '../kube/version.ts';
 import { addApi } from './api/command.ts';
+import { addBootstrap } from './bootstrap/command.ts';
 import { addCertificateVerbs } from './certificates/command.ts';
 import { addCompletion } from './completion/command.ts';
 import { addConsole } from './console/command.ts';
@@ -30,6 +31,7 @@ export function buildProgram(calledAs: string = process.argv[1] ?? ''): Command 
     .showHelpAfterError(`(run ${name} --help for the commands)`)
     .exitOverride();
   addUp(program);
+  addBootstrap(program);
   addGet(program);
   addDescribe(program);
   addGraph(program);

@@ -99,6 +99,20 @@ export function fixedAccess(server: string | URL, rest: Partial<Omit<Connection,
   return { namespace: 'default', connection: () => Promise.resolve(connection), refused: () => false };
 }
 
+/** The same access with something changed in every connection; gives the same object again as long as the access does. */
+export function changedAccess(access: Access, change: (connection: Connection) => Connection): Access {
+  let [from, to]: [Connection | undefined, Connection | undefined] = [undefined, undefined];
+  return {
+    namespace: access.namespace,
+    refused: () => access.refused(),
+    async connection() {
+      const connection = await access.connection();
+      if (connection !== from || to === undefined) [from, to] = [connection, change(connection)];
+      return to;
+    },
+  };
+}
+
 /** Whether both connections can share their sockets: headers go with each request and do not count. */
 export function isSameTransport(a: Connection, b: Connection): boolean {
   return a === b || (a.server.href === b.server.href && isSameTls(a.tls, b.tls));

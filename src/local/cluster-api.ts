@@ -20,6 +20,8 @@ export interface ClusterApi {
   readonly kubeconfigPath: string;
   /** How programs of pods without a service account reach it; undefined where they bring their own kubeconfig. */
   readonly podKubeconfig: string | undefined;
+  /** The name it proves to pods, where that is not the host of its URL. */
+  readonly serverName?: string | undefined;
   readonly issueToken: IssueToken;
   /** It is elsewhere than at the last start, so what still runs from then looks for it in vain. */
   readonly hasMoved: boolean;

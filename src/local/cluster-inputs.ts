@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { BUNDLE_KEY } from '../certrotation/bundle.ts';
-import { TLS_CERT, TLS_KEY, TLS_SECRET } from '../certrotation/secret.ts';
+import { loadSecret, TLS_CERT, TLS_KEY, TLS_SECRET } from '../certrotation/secret.ts';
 import type { Clock } from '../kube/clock.ts';
 import { days, formatGoDuration } from '../kube/duration.ts';
 import { isAlreadyExists } from '../kube/error.ts';
@@ -20,6 +20,9 @@ import { encodeCertificates, encodePrivateKey } from '../pki/pem.ts';
 /** Below `localhost` (RFC 6761): whatever they resolve to, it is this machine. */
 export const EXTERNAL_NAME = 'api.rotunda.localhost';
 export const INTERNAL_NAME = 'api-int.rotunda.localhost';
+
+/** Where kube-controller-manager keeps what signs the certificates of kubelets. */
+export const CSR_SIGNER = { namespace: 'openshift-kube-controller-manager-operator', name: 'csr-signer' };
 
 const SERVICE_NETWORK = '172.30.0.0/16';
 const POD_NETWORK = { cidr: '10.128.0.0/14', hostPrefix: 23 };
@@ -49,7 +52,7 @@ export async function provideClusterInputs(inputs: ClusterInputs): Promise<void>
   }
   await provideConfiguration(kube, controlPlane.size);
   if (!inputs.hasEtcd) await provideEtcdTrust(inputs);
-  await provideBundle(inputs, { namespace: MANAGED_NAMESPACE, name: 'csr-controller-ca' }, 'kube-csr-signer');
+  await provideCsrSigner(inputs);
   await provideTokenKey(inputs);
   await provideRotationDay(inputs);
 }
@@ -95,10 +98,16 @@ async function provideEtcdTrust(inputs: ClusterInputs): Promise<void> {
   await kube.create(CONFIG_MAPS, bundleConfigMap(bundle, signer));
 }
 
-async function provideBundle(inputs: ClusterInputs, name: ObjectName, commonName: string): Promise<void> {
-  if ((await getIfPresent(inputs.kube, CONFIG_MAPS, name)) !== undefined) return;
-  const signer = await issueSigner({ ...issuing(inputs), commonName });
-  await createOnce(inputs.kube, CONFIG_MAPS, bundleConfigMap(name, signer));
+/** What signs the certificates of kubelets: kept, because nodes may be added later. The bundle comes last here too. */
+async function provideCsrSigner(inputs: ClusterInputs): Promise<void> {
+  const { kube } = inputs;
+  const bundle = { namespace: MANAGED_NAMESPACE, name: 'csr-controller-ca' };
+  if ((await getIfPresent(kube, CONFIG_MAPS, bundle)) !== undefined) return;
+  await createOnce(kube, NAMESPACES, { metadata: { name: CSR_SIGNER.namespace } });
+  const signer = await issueSigner({ ...issuing(inputs), commonName: 'kube-csr-signer' });
+  await createOnce(kube, SECRETS, tlsSecret(CSR_SIGNER, signer));
+  const stored = loadSecret(await kube.get(SECRETS, CSR_SIGNER));
+  await createOnce(kube, CONFIG_MAPS, bundleConfigMap(bundle, stored));
 }
 
 /** Tokens that kube-controller-manager signs itself; nobody does here. */
@@ -125,7 +134,8 @@ interface ObjectName {
   readonly name: string;
 }
 
-function issuing({ keys, clock }: ClusterInputs) {
+/** How everything here is issued. */
+export function issuing({ keys, clock }: Pick<ClusterInputs, 'keys' | 'clock'>) {
   return { keys, algorithm: 'P-256', now: clock.now(), lifetimeMs: LIFETIME_MS } as const;
 }
 

@@ -58,6 +58,8 @@ export interface LocalCluster {
   ready(): Promise<void>;
   /** Resolves when the parts have ended; rejects when one of them gave up. */
   readonly ended: Promise<void>;
+  /** Ends the parts alone: nodes and their pods go on, and nobody changes the cluster's objects any more. */
+  endParts(): Promise<void>;
   /** Ends parts, pods, nodes and the API, in this order. */
   close(): Promise<void>;
 }
@@ -91,9 +93,12 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
     onError: err => log.warn({ err }, 'an event could not be written'),
   });
   const board = new PartBoard(options.onProgress);
-  const close = async () => {
+  const endParts = async () => {
     stop.abort(new Error('the cluster is closed'));
     await board.allOver();
+  };
+  const close = async () => {
+    await endParts();
     await writer.stop();
     await Promise.all(nodes.map(node => node.stop()));
     await api.close();
@@ -106,6 +111,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       KUBERNETES_SERVICE_PORT: port,
       ROTUNDA_SETTLE_PAUSE: formatGoDuration(settleMs),
       NODE_COMPILE_CACHE: options.compileCache ?? join(dir, 'cache'),
+      ...(api.serverName === undefined ? {} : { ROTUNDA_API_SERVER_NAME: api.serverName }),
     };
     for (const { name, role, index } of names) {
       nodes.push(
@@ -178,6 +184,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       parts: reports,
       ready,
       ended: board.ended,
+      endParts,
       close,
     };
   } catch (error) {

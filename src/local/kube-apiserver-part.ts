@@ -15,7 +15,8 @@ const PROGRAM: OperandProgram = {
   operatorImage: 'rotunda',
   operatorCommand: ['rotunda'],
   // All nodes share this machine, and the API refuses loopback addresses as endpoints of its own service.
-  moreFlags: ['--bind-address=$(HOST_IP)', '--endpoint-reconciler-type=none'],
+  // A load balancer on the same machine notices within a second that a server is about to end, not within a minute.
+  moreFlags: ['--bind-address=$(HOST_IP)', '--endpoint-reconciler-type=none', '--shutdown-delay-duration=5s'],
   version: VERSION,
 };
 /** What a revision is made of and changes while a cluster comes up. */

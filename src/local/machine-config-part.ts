@@ -53,13 +53,17 @@ export const machineConfigPart: ClusterPart = {
       pools.start();
       const events = context.events('machine-config', MCO_NAMESPACE);
       const shared = { kube, clock: systemClock, events, version: OWN_VERSION, log };
-      await Promise.all([
-        machineConfigOperator({ ...shared, releaseVersion: VERSION }).run(signal),
-        machineConfigController({ ...shared, delayMs: GATHER_MS }).run(signal),
-        ...context.nodes.map(node => runAgent(node, context)),
-      ]);
+      try {
+        await Promise.all([
+          machineConfigOperator({ ...shared, releaseVersion: VERSION }).run(signal),
+          machineConfigController({ ...shared, delayMs: GATHER_MS }).run(signal),
+          ...context.nodes.map(node => runAgent(node, context)),
+        ]);
+      } finally {
+        await pools.stop();
+      }
     };
-    return { ended: work().finally(() => pools.stop()), state: () => stateOf(pools, context.nodes.length) };
+    return { ended: work(), state: () => stateOf(pools, context.nodes.length) };
   },
 };
 
@@ -129,6 +133,8 @@ async function firstBoot(node: LocalNode, host: Host, context: PartContext, log:
     }
     await sleep(systemClock, ASK_AGAIN_MS, signal);
   }
+  // The account that the keys of administrators belong to comes with the operating system.
+  if ((await host.accounts.uid('core')) === undefined) await host.accounts.addUser('core', []);
   await applyOnceFrom(host, FIRST_CONFIG);
   await host.files.remove(FIRST_CONFIG);
 }

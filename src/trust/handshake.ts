@@ -31,6 +31,7 @@ export type HandshakeOutcome =
  */
 export const CLIENT_CHECK_PATH = '/rotunda.dev/client';
 
+const HEADERS_END = '\r\n\r\n';
 /** A server that has more to say than this is not one of those that are asked. */
 const LONGEST_ANSWER_BYTES = 64 * 1024;
 /** What a server that is being stopped does to its connections. */
@@ -73,7 +74,8 @@ export function shakeHands(request: HandshakeRequest): Promise<HandshakeOutcome>
     });
     socket.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
-      if (Buffer.concat(chunks).length > LONGEST_ANSWER_BYTES) settle(outcomeOf(Buffer.concat(chunks), true));
+      const answer = Buffer.concat(chunks);
+      if (answer.length > LONGEST_ANSWER_BYTES || isComplete(answer)) settle(outcomeOf(answer, true));
     });
     socket.once('end', () => settle(outcomeOf(Buffer.concat(chunks), isServerAccepted)));
     socket.once('close', () => settle(outcomeOf(Buffer.concat(chunks), isServerAccepted)));
@@ -83,6 +85,14 @@ export function shakeHands(request: HandshakeRequest): Promise<HandshakeOutcome>
       else settle({ kind: 'refused', by: isServerAccepted || isAlert(code) ? 'server' : 'client', reason: code });
     });
   });
+}
+
+/** Not every server ends the connection when it is asked to: etcd's peer port leaves that to the client. */
+function isComplete(answer: Buffer): boolean {
+  const end = answer.indexOf(HEADERS_END);
+  if (end < 0) return false;
+  const length = /^content-length:\s*(\d+)\s*$/im.exec(answer.toString('latin1', 0, end))?.[1];
+  return length !== undefined && answer.length >= end + HEADERS_END.length + Number(length);
 }
 
 /** What the server's answer says of the client. */

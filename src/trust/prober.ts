@@ -147,7 +147,7 @@ export class Prober {
     for (let attempt = 1; ; attempt++) {
       const texts = await this.#options.read(artefact, place);
       const content = JSON.stringify(texts);
-      if (last?.content === content) return last.material;
+      if (last !== undefined && last.content === content) return last.material;
       try {
         if (texts === undefined) throw new Error(`${nameOf(artefact)} is not there`);
         const material = parse(texts);

@@ -65,8 +65,11 @@ export async function startControlPlane(
     const pki = await makePki(dir);
     const etcd = `http://${HOST}:${etcdClient}`;
     start('etcd', [
-      ...['--data-dir', join(dir, 'etcd'), '--listen-client-urls', etcd, '--advertise-client-urls', etcd],
-      ...['--listen-peer-urls', `http://${HOST}:${etcdPeer}`, '--unsafe-no-fsync'],
+      `--data-dir=${join(dir, 'etcd')}`,
+      `--listen-client-urls=${etcd}`,
+      `--advertise-client-urls=${etcd}`,
+      `--listen-peer-urls=http://${HOST}:${etcdPeer}`,
+      '--unsafe-no-fsync',
     ]);
     const auditLog = audit ? join(dir, 'audit.log') : undefined;
     start('kube-apiserver', [...apiServerFlags(dir, etcd, apiPort), ...auditFlags(dir, auditLog)]);
@@ -226,7 +229,9 @@ async function until(what: string, look: () => Promise<unknown>, log: () => stri
       await look();
       return;
     } catch (error) {
-      if (Date.now() > giveUpAt) throw new Error(`waited in vain until ${what}: ${String(error)}\n${log()}`);
+      if (Date.now() > giveUpAt) {
+        throw new Error(`waited in vain until ${what}: ${String(error)}\n${log()}`, { cause: error });
+      }
     }
     await new Promise(resolve => setTimeout(resolve, LOOK_EVERY_MS));
   }

@@ -45,6 +45,10 @@ export interface Component {
   readonly podLabel?: string | undefined;
 }
 
+const ROLE_LABELS = {
+  master: { 'node-role.kubernetes.io/master': '', 'node-role.kubernetes.io/control-plane': '' },
+  worker: { 'node-role.kubernetes.io/worker': '' },
+} as const;
 const MCO = 'openshift-machine-config-operator';
 
 /** The components that lead, in the order of their folders. */
@@ -106,7 +110,7 @@ export class Installed {
       name,
       // Nobody listens there. Not 127.0.0.1, which operators take for the node they look from.
       address: NODE_ADDRESS,
-      labels: { [`node-role.kubernetes.io/${role}`]: '', 'kubernetes.io/os': 'linux', 'kubernetes.io/hostname': name },
+      labels: { ...ROLE_LABELS[role], 'kubernetes.io/os': 'linux', 'kubernetes.io/hostname': name },
       annotations: {},
       kube: this.cluster.kube,
       clock: systemClock,
@@ -136,7 +140,8 @@ export class Installed {
   }
 
   startProcess(name: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): ComponentProcess {
-    const started = new ComponentProcess(join(this.cluster.dir, `${name}.log`), args, env);
+    const log = `${name}-${this.#processes.length}.log`;
+    const started = new ComponentProcess(join(this.cluster.dir, log), args, env);
     this.#processes.push(started);
     return started;
   }

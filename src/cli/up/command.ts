@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { LocalCluster } from '../../local/cluster.ts';
 import type { PartReport } from '../../local/part-board.ts';
+import { binariesFrom } from '../bootstrap/command.ts';
 import { rotationDayFrom, wholeNumberFrom } from '../flag-values.ts';
 import { untilStopped } from '../signals.ts';
 import { UsageError } from '../usage-error.ts';
@@ -17,6 +18,8 @@ interface Flags {
   workers: string;
   rotationDay: string;
   apiPort: string;
+  real?: boolean | undefined;
+  binaries?: string | undefined;
 }
 
 /** `rotunda up`: a cluster on this machine; `rotunda down` and `rotunda status` for it. */
@@ -29,16 +32,20 @@ export function addUp(program: Command): void {
         'kube-apiserver, which make the certificate chains, cut revisions and roll static pods out node by node. etcd is the real one\n' +
         'where it is found on PATH. kube-apiserver, and etcd where there is none, is played by a TLS server that reads the same files\n' +
         'and follows the same reload rules. The log is <dir>/rotunda.log. State survives a stop and a start. Stop it with Ctrl-C or\n' +
-        '`rotunda down`.',
+        '`rotunda down`.\n\n' +
+        'With --real the API is kube-apiserver itself, on the nodes, over etcd on the nodes: the operators run against the servers whose\n' +
+        'certificates they rotate. A folder without such a cluster gets one first, as by `rotunda bootstrap`.',
     )
     .option('--dir <folder>', 'where everything is kept', '.rotunda')
     .option('--control-plane <number>', 'control-plane nodes, 1 to 9', '3')
     .option('--workers <number>', 'worker nodes, 0 to 100', '2')
     .option('--rotation-day <duration>', 'length of one rotation day, for all chains', '24h')
     .option('--api-port <number>', 'port of the API; 0 keeps that of the last start, or chooses a free one', '0')
+    .option('--real', 'real etcd, kube-apiserver, kube-controller-manager and kube-scheduler, serving themselves')
+    .option('--binaries <folder>', 'where real programs are, before PATH; KUBEBUILDER_ASSETS unless told otherwise')
     .action(async (flags: Flags) => {
       const dir = resolve(flags.dir);
-      const controlPlane = wholeNumberFrom('--control-plane', flags.controlPlane, 1, 9);
+      const controlPlane = wholeNumberFrom('--control-plane', flags.controlPlane, flags.real ? 3 : 1, 9);
       const workers = wholeNumberFrom('--workers', flags.workers, 0, 100);
       const apiPort = wholeNumberFrom('--api-port', flags.apiPort, 0, 65_535);
       const dayMs = rotationDayFrom(flags.rotationDay);
@@ -46,10 +53,13 @@ export function addUp(program: Command): void {
       // What is compiled now is compiled for the programs on the nodes too, and for the next start.
       const compileCache = join(dir, 'cache');
       nodeModule.enableCompileCache?.(compileCache);
-      const [{ startLocalCluster }, { writeClusterRecord }, { StoreLockedError }, { createLog }] = await Promise.all([
-        import('../../local/cluster.ts'),
+      const [startCluster, { writeClusterRecord }, { StoreLockedError }, { MissingPrograms }, { createLog }] = await Promise.all([
+        flags.real
+          ? import('../../local/real/cluster.ts').then(({ startRealCluster }) => startRealCluster)
+          : import('../../local/cluster.ts').then(({ startLocalCluster }) => startLocalCluster),
         import('../../local/cluster-record.ts'),
         import('../../api/api.ts'),
+        import('../../local/real/required-programs.ts'),
         import('../../controller/log.ts'),
       ]);
       nodeModule.flushCompileCache?.();
@@ -59,6 +69,8 @@ export function addUp(program: Command): void {
         destination: { write: line => appendFileSync(logFile, line, { mode: 0o600 }) },
       });
       const stopped = untilStopped();
+      const stop = new AbortController();
+      void stopped.then(() => stop.abort(new Error('stopped while it was coming up')));
       // Progress goes to standard error; standard output is for the ready line.
       const progress = new Progress(process.stderr);
       const startedAt = new Date().toISOString();
@@ -71,7 +83,7 @@ export function addUp(program: Command): void {
         writeClusterRecord(dir, { startedAt, url: cluster.api.url, kubeconfig, standIns, parts });
       };
       progress.say(`starting the API and ${controlPlane + workers} nodes below ${dir}`);
-      cluster = await startLocalCluster({
+      cluster = await startCluster({
         dir,
         controlPlane,
         workers,
@@ -82,10 +94,12 @@ export function addUp(program: Command): void {
         // Quicker to make than RSA, of which a start needs dozens.
         keyAlgorithm: 'P-256',
         // A real kube-apiserver would be a second API, with nothing in it.
-        programs: { useRealBinaries: ['etcd'] },
+        programs: { binaries: binariesFrom(flags.binaries), useRealBinaries: flags.real ? true : ['etcd'] },
+        signal: stop.signal,
         onProgress: tell,
       }).catch((error: unknown) => {
-        throw error instanceof StoreLockedError ? new UsageError(error.message) : error;
+        const isUsage = error instanceof StoreLockedError || error instanceof MissingPrograms;
+        throw isUsage ? new UsageError(error.message) : error;
       });
       try {
         tell(cluster.parts());

@@ -8,7 +8,7 @@ import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
 import { MANAGED_NAMESPACE } from '../../kube-apiserver/namespaces.ts';
 import { ensureFile } from '../../staticpod/node/atomic-write.ts';
 import { type Files, systemFiles } from '../../staticpod/node/files.ts';
-import { INTERNAL_NAME } from '../cluster-inputs.ts';
+import { CSR_SIGNER, INTERNAL_NAME } from '../cluster-inputs.ts';
 import { MANIFESTS, type LocalNode } from '../node.ts';
 import type { ClusterPart, PartContext } from '../part.ts';
 
@@ -19,14 +19,23 @@ interface Manager {
   readonly flags: readonly string[];
 }
 
-const MANAGERS: readonly Manager[] = [
-  {
-    name: 'kube-controller-manager',
-    secret: 'kube-controller-manager-client-cert-key',
-    flags: ['--use-service-account-credentials=true', `--root-ca-file=${mounted('kube-controller-manager', 'ca.crt')}`],
-  },
-  { name: 'kube-scheduler', secret: 'kube-scheduler-client-cert-key', flags: [] },
-];
+function managersWith(tokensFile: string): readonly Manager[] {
+  return [
+    {
+      name: 'kube-controller-manager',
+      secret: 'kube-controller-manager-client-cert-key',
+      flags: [
+        '--use-service-account-credentials=true',
+        `--root-ca-file=${mounted('kube-controller-manager', 'ca.crt')}`,
+        `--service-account-private-key-file=${tokensFile}`,
+        `--cluster-signing-cert-file=${mounted('kube-controller-manager', SIGNER_FILE)}`,
+        `--cluster-signing-key-file=${mounted('kube-controller-manager', SIGNER_FILE)}`,
+      ],
+    },
+    { name: 'kube-scheduler', secret: 'kube-scheduler-client-cert-key', flags: [] },
+  ];
+}
+const SIGNER_FILE = 'csr-signer.pem';
 const SERVER_CA = 'kube-apiserver-server-ca';
 const NAMESPACE = 'kube-system';
 
@@ -34,7 +43,8 @@ const NAMESPACE = 'kube-system';
  * kube-controller-manager and kube-scheduler as static pods of the first control-plane node. They read a new client certificate by
  * themselves; a new CA is a new manifest, because they read that once.
  */
-export function managersPart(apiUrl: string): ClusterPart {
+export function managersPart(tokensFile: string): ClusterPart {
+  const managers = managersWith(tokensFile);
   return {
     name: 'kube-controller-manager',
     async start(context) {
@@ -45,10 +55,11 @@ export function managersPart(apiUrl: string): ClusterPart {
       const secrets = new Informer<Secret>(context.kube, SECRETS, { selection });
       const bundles = new Informer<ConfigMap>(context.kube, CONFIG_MAPS, { selection });
       const written = new Set<string>();
+      const signer = pairOf(await context.kube.get(SECRETS, CSR_SIGNER));
       let work = Promise.resolve();
       const look = () => {
         work = work
-          .then(() => provide(MANAGERS, { secrets, bundles, files, apiUrl }, written))
+          .then(() => provide(managers, { secrets, bundles, files, signer, apiUrl: context.url }, written))
           .then(context.changed)
           .catch((err: unknown) => context.log.warn({ err }, 'files of kube-controller-manager could not be written'));
       };
@@ -61,7 +72,7 @@ export function managersPart(apiUrl: string): ClusterPart {
           await Promise.all([secrets.stop(), bundles.stop()]);
           await work;
         }),
-        state: () => stateOf(node, written),
+        state: () => stateOf(node, managers, written),
       };
     },
   };
@@ -71,22 +82,23 @@ interface Sources {
   readonly secrets: Informer<Secret>;
   readonly bundles: Informer<ConfigMap>;
   readonly files: Files;
+  /** Of what kubelets ask for with certificate signing requests. */
+  readonly signer: Buffer | undefined;
   readonly apiUrl: string;
 }
 
 async function provide(managers: readonly Manager[], sources: Sources, written: Set<string>): Promise<void> {
-  const { secrets, bundles, files, apiUrl } = sources;
+  const { secrets, bundles, files, signer, apiUrl } = sources;
   const ca = bundles.get({ namespace: MANAGED_NAMESPACE, name: SERVER_CA })?.data?.[BUNDLE_KEY];
   for (const manager of managers) {
     const { name, secret } = manager;
-    const pair = secrets.get({ namespace: MANAGED_NAMESPACE, name: secret })?.data;
-    const [certificate, key] = [pair?.[TLS_CERT], pair?.[TLS_KEY]];
-    if (!ca || !certificate || !key) continue;
+    const client = pairOf(secrets.get({ namespace: MANAGED_NAMESPACE, name: secret }));
+    if (!ca || client === undefined || signer === undefined) continue;
     const content = {
       'ca.crt': Buffer.from(ca),
-      // One file, so that certificate and key are never of two generations.
-      'client.pem': Buffer.concat([Buffer.from(certificate, 'base64'), Buffer.from(key, 'base64')]),
+      'client.pem': client,
       kubeconfig: Buffer.from(kubeconfig(apiUrl)),
+      [SIGNER_FILE]: signer,
     };
     await files.makeDirectory(directoryOf(name));
     for (const [file, bytes] of Object.entries(content)) {
@@ -99,10 +111,21 @@ async function provide(managers: readonly Manager[], sources: Sources, written: 
   }
 }
 
-function stateOf(node: LocalNode, written: ReadonlySet<string>): { ready: boolean; text: string } {
-  const running = MANAGERS.filter(({ name }) => node.runner(NAMESPACE, `${name}-${node.name}`) !== undefined);
-  const ready = running.length === MANAGERS.length;
-  const waiting = written.size < MANAGERS.length ? 'waiting for their client certificates' : 'starting';
+/** One file, so that certificate and key are never of two generations. */
+function pairOf(secret: Secret | undefined): Buffer | undefined {
+  const [certificate, key] = [secret?.data?.[TLS_CERT], secret?.data?.[TLS_KEY]];
+  if (!certificate || !key) return undefined;
+  return Buffer.concat([certificate, key].map(text => Buffer.from(text, 'base64')));
+}
+
+function stateOf(
+  node: LocalNode,
+  managers: readonly Manager[],
+  written: ReadonlySet<string>,
+): { ready: boolean; text: string } {
+  const running = managers.filter(({ name }) => node.runner(NAMESPACE, `${name}-${node.name}`) !== undefined);
+  const ready = running.length === managers.length;
+  const waiting = written.size < managers.length ? 'waiting for their client certificates' : 'starting';
   return { ready, text: ready ? `with kube-scheduler on ${node.name}` : waiting };
 }
 

@@ -34,18 +34,14 @@ const KINDS: readonly Resource[] = [
   SERVICES,
   NODES,
 ];
-/** What every API server makes for itself, each in its own way. */
-const SYSTEM_ROLES = /^(system:.*|cluster-admin|admin|edit|view)$/;
+/** What every API server makes for itself, each in its own way; roles say so with a label. */
 const BUILT_IN: Readonly<Record<string, RegExp>> = {
   namespaces: /^(default|kube-system|kube-public|kube-node-lease)$/,
   serviceaccounts: /^default$/,
   configmaps: /^kube-root-ca\.crt$/,
   services: /^kubernetes$/,
-  clusterroles: SYSTEM_ROLES,
-  clusterrolebindings: SYSTEM_ROLES,
-  roles: SYSTEM_ROLES,
-  rolebindings: SYSTEM_ROLES,
 };
+const MADE_BY_SERVER = 'kubernetes.io/bootstrapping';
 const KNOWN_TO_SERVER = ['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'managedFields', 'selfLink'];
 const TOKEN_TYPE = 'kubernetes.io/service-account-token';
 /** A definition is served a moment after it was made. */
@@ -73,15 +69,23 @@ export async function moveCluster(from: Kube, to: Kube): Promise<Moved> {
       const created = await once(kind, () => create(to, kind, { ...bare(object), metadata }));
       const status = (object as { status?: unknown }).status;
       if (status !== undefined && kind.plural !== NAMESPACES.plural) {
-        await to.updateStatus(kind, { ...created, status } as KubeObject).catch(ignoreMissingSubresource);
+        const known = withIdentities(status, identities);
+        await to.updateStatus(kind, { ...created, status: known } as KubeObject).catch(ignoreMissingSubresource);
       }
       identities.set(object.metadata?.uid ?? '', created.metadata?.uid ?? '');
       if (ownerReferences !== undefined && ownerReferences.length > 0) owned.push({ kind, object });
     }
-    moved[kind.plural] = own.length;
+    moved[kind.group === '' ? kind.plural : `${kind.plural}.${kind.group}`] = own.length;
   }
   for (const { kind, object } of owned) await setOwners(to, kind, object, identities);
   return moved;
+}
+
+const IDENTITY = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+
+/** A status that tells of other objects by their identity, such as the nodes of an operator, tells of them under the new one. */
+function withIdentities(status: unknown, identities: ReadonlyMap<string, string>): unknown {
+  return JSON.parse(JSON.stringify(status).replaceAll(IDENTITY, identity => identities.get(identity) ?? identity));
 }
 
 /** Owners are known by their identity, which is another one in another API; one that did not move is dropped. */
@@ -126,8 +130,8 @@ async function once<T>(kind: Resource, call: () => Promise<T>): Promise<T> {
 }
 
 function isMadeByServer(kind: Resource, object: KubeObject): boolean {
-  const { name = '' } = object.metadata ?? {};
-  const isBuiltIn = BUILT_IN[kind.plural]?.test(name) ?? false;
+  const { name = '', labels = {} } = object.metadata ?? {};
+  const isBuiltIn = (kind.group === '' && BUILT_IN[kind.plural]?.test(name)) || labels[MADE_BY_SERVER] !== undefined;
   return isBuiltIn || (object as { type?: string }).type === TOKEN_TYPE;
 }
 

@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, renameSync, statSync, writeFileSync } from 
 import type { ObjectReference, Pod } from 'kubernetes-types/core/v1.d.ts';
 import { errorText } from '../../controller/aggregate-error.ts';
 import { createLog, type Log } from '../../controller/log.ts';
-import type { Access, Connection } from '../../kube/access.ts';
+import { type Access, changedAccess } from '../../kube/access.ts';
 import { HttpKube } from '../../kube/client.ts';
 import { systemClock } from '../../kube/clock.ts';
 import { seconds } from '../../kube/duration.ts';
@@ -177,7 +177,9 @@ export async function connect(
 async function findAccess(kubeconfig: string | undefined, env: Env): Promise<Access> {
   const path = env.ROTUNDA_KUBECONFIG || kubeconfig;
   if (path === undefined && isInCluster(env)) {
-    return inClusterAccess({ env, directory: env.ROTUNDA_SERVICE_ACCOUNT_DIR || undefined });
+    const access = await inClusterAccess({ env, directory: env.ROTUNDA_SERVICE_ACCOUNT_DIR || undefined });
+    // On a local node the service has no address of its own; who answers still has to prove that it is the service.
+    return env.ROTUNDA_API_SERVER_NAME ? askingFor(access, env.ROTUNDA_API_SERVER_NAME) : access;
   }
   const mounts = PathMap.fromEnv(env);
   return reaching(await loadAccess({ env, path, placeOf: file => mounts.outside(file) }), env);
@@ -185,7 +187,7 @@ async function findAccess(kubeconfig: string | undefined, env: Env): Promise<Acc
 
 /** The same access with `localhost` as this node, which still has to prove that it is `localhost`. */
 function reaching(access: Access, env: Env): Access {
-  return changed(access, connection => {
+  return changedAccess(access, connection => {
     const { server, tls } = connection;
     const here = onThisNode(server.href, env);
     if (here === server.href) return connection;
@@ -195,21 +197,7 @@ function reaching(access: Access, env: Env): Access {
 
 /** The same access, expecting the server to prove another name (spec 30, section 11). */
 function askingFor(access: Access, serverName: string): Access {
-  return changed(access, connection => ({ ...connection, tls: { ...connection.tls, serverName } }));
-}
-
-/** Gives the same object again as long as the access does. */
-function changed(access: Access, change: (connection: Connection) => Connection): Access {
-  let [from, to]: [Connection | undefined, Connection | undefined] = [undefined, undefined];
-  return {
-    namespace: access.namespace,
-    refused: () => access.refused(),
-    async connection() {
-      const connection = await access.connection();
-      if (connection !== from || to === undefined) [from, to] = [connection, change(connection)];
-      return to;
-    },
-  };
+  return changedAccess(access, connection => ({ ...connection, tls: { ...connection.tls, serverName } }));
 }
 
 export function ownPod(namespace: string, env: Env): ObjectReference {

@@ -1,0 +1,81 @@
+/** Two replicas of every component that leads, on a real API: who leads, who waits, and what becomes of it when the leader ends. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { LEASES } from '../../src/kube/resource.ts';
+import { type Component, type ComponentProcess, findNeeds, Installed, LEADING, until } from './installed.ts';
+
+const found = await findNeeds();
+/** Short, so that a killed leader is not waited for long; the order is that of the defaults. */
+const ELECTION = [
+  ['--leader-elect-lease-duration', '8s'],
+  ['--leader-elect-renew-deadline', '6s'],
+  ['--leader-elect-retry-period', '1s'],
+].flat();
+const LEASE_DURATION_MS = 8_000;
+
+const LEASE_NAMES: Readonly<Record<string, string>> = {
+  'kube-apiserver-operator': 'kube-apiserver-operator-lock',
+  'etcd-operator': 'etcd-operator-lock',
+  'machine-config-operator': 'machine-config',
+  'machine-config-controller': 'machine-config-controller',
+};
+
+describe('leadership', { skip: 'missing' in found && found.missing }, () => {
+  let installed: Installed;
+
+  before(async () => {
+    if (!('missing' in found)) installed = await Installed.start(found);
+  });
+  after(() => installed?.stop());
+
+  const leaseOf = async ({ command, namespace }: Component) => {
+    const { spec = {} } = await installed.cluster.kube.get(LEASES, { namespace, name: LEASE_NAMES[command] ?? '' });
+    return spec;
+  };
+
+  for (const component of LEADING) {
+    test(`${component.command}: one of two leads; a killed leader is replaced, a stopped one hands over`, async t => {
+      const start = (replica: number) => installed.startComponent(component, ELECTION, replica % 2);
+      const first = await start(0);
+      await first.says('"leading"');
+      const identity = (await leaseOf(component)).holderIdentity;
+      assert.ok(identity, 'nobody holds the lease');
+
+      const second = await start(1);
+      await second.says('waiting for the leadership');
+      const killedAt = Date.now();
+      await first.kill('SIGKILL');
+      await second.says('"leading"');
+      const takenOverMs = Date.now() - killedAt;
+      const taken = await leaseOf(component);
+      assert.notEqual(taken.holderIdentity, identity);
+      // Not before the lease of the killed one is over: it might only have been slow.
+      assert.ok(takenOverMs > LEASE_DURATION_MS - 2_000, `taken over after ${takenOverMs} ms already`);
+
+      const third = await start(2);
+      await third.says('waiting for the leadership');
+      const stoppedAt = Date.now();
+      assert.equal(await second.kill('SIGTERM'), 0, second.log);
+      const endedMs = Date.now() - stoppedAt;
+      await third.says('"leading"');
+      const handedOverMs = Date.now() - stoppedAt;
+      const handed = await leaseOf(component);
+      assert.notEqual(handed.holderIdentity, taken.holderIdentity);
+      assert.ok((handed.leaseTransitions ?? 0) >= 2, `transitions: ${handed.leaseTransitions}`);
+      await released(component, third);
+      t.diagnostic(
+        `${component.command}: kill -9 to next leader ${takenOverMs} ms; SIGTERM to end ${endedMs} ms, to next leader ${handedOverMs} ms`,
+      );
+    });
+  }
+
+  /** With nobody waiting, the lease of a stopped leader is nobody's. */
+  async function released(component: Component, last: ComponentProcess): Promise<void> {
+    assert.equal(await last.kill('SIGTERM'), 0, last.log);
+    await until(
+      'the lease to be free',
+      async () => (await leaseOf(component)).holderIdentity === '' || undefined,
+      5_000,
+    );
+  }
+});

@@ -1,0 +1,232 @@
+import { createHash } from 'node:crypto';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+import { load } from 'js-yaml';
+import { type Api, startApi } from '../../../src/api/api.ts';
+import { kubeconfigFor } from '../../../src/api/kubeconfig.ts';
+import { silentLog } from '../../../src/controller/log.ts';
+import { BOOTSTRAP_KUBECONFIG, LIVE_KUBECONFIG } from '../../../src/daemon/certificates/paths.ts';
+import { systemClock } from '../../../src/kube/clock.ts';
+import { days } from '../../../src/kube/duration.ts';
+import { eventsTo } from '../../../src/kube/events.ts';
+import type { Kube } from '../../../src/kube/port.ts';
+import { NODES } from '../../../src/kube/resource.ts';
+import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS, type MachineConfig } from '../../../src/machine-config-api/machine-config.ts';
+import { CONFIG_MANAGED_NAMESPACE, MCO_NAMESPACE } from '../../../src/machine-config-api/names.ts';
+import { machineConfigController } from '../../../src/machine-config/controller/controller.ts';
+import { machineConfigOperator } from '../../../src/machine-config/operator/operator.ts';
+import { firstBootOf } from '../../../src/machine-config/server/first-boot.ts';
+import { RELEASE, TestCluster, VERSION } from '../../../src/machine-config/testing.ts';
+import type { CertificateAndKey } from '../../../src/pki/authority.ts';
+import { issueClient, issueSigner } from '../../../src/pki/issue.ts';
+import { systemKeys } from '../../../src/pki/keys.ts';
+import { encodeCertificates, readCertificates } from '../../../src/pki/pem.ts';
+import { debianRoot } from '../../tools/debian-root.ts';
+import { type Layers, MachineRoom } from '../../tools/nspawn.ts';
+import { SystemdNode, until } from './node.ts';
+
+const POOL = 'worker';
+const IMAGE = new URL('./image/', import.meta.url).pathname;
+const FIRST_BOOT = new URL('./first-boot.ts', import.meta.url).pathname;
+const MAIN = new URL('../../../src/cli/main.ts', import.meta.url).pathname;
+/** Changes are gathered this long instead of five seconds. */
+const GATHER_MS = 20;
+const RENDERED_MS = 20_000;
+
+const PACKAGES = ['systemd', 'systemd-sysv', 'dbus', 'libpam-systemd', 'openssh-server'];
+/** The user that keys are for; nothing at boot that no test needs. */
+const FINISH = `
+  useradd --create-home --shell /bin/bash core
+  systemctl set-default multi-user.target
+  systemctl disable ssh.service
+  systemctl mask console-getty.service getty@.service apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer \
+    e2scrub_all.timer e2scrub_reap.service fstrim.timer systemd-tmpfiles-clean.timer
+`;
+
+/** The embedded API with the real operator and controllers of machine configuration, and nodes that are machines with systemd. */
+export class SystemdCluster {
+  readonly nodes: SystemdNode[] = [];
+  readonly #api: Api;
+  readonly #cluster: TestCluster;
+  readonly #room: MachineRoom;
+  readonly #signer: CertificateAndKey;
+  readonly #stop = new AbortController();
+  #running: Promise<unknown> = Promise.resolve();
+  #layers: Layers = [];
+
+  private constructor(api: Api, cluster: TestCluster, room: MachineRoom, signer: CertificateAndKey) {
+    this.#api = api;
+    this.#cluster = cluster;
+    this.#room = room;
+    this.#signer = signer;
+  }
+
+  static async start(): Promise<SystemdCluster> {
+    const room = new MachineRoom(await debianRoot(PACKAGES, FINISH));
+    let made: SystemdCluster | undefined;
+    try {
+      const api = await startApi();
+      const cluster = await TestCluster.create(async () => ({
+        kube: api.kube,
+        idle: () => api.engine.idle(),
+        close: () => api.close(),
+      }));
+      const signer = await issueSigner({ ...issuing(), commonName: 'nodes' });
+      api.setClientCas(encodeCertificates(signer.chain));
+      made = new SystemdCluster(api, cluster, room, signer);
+      await made.#startCentralSide();
+      await made.#makeImage();
+      return made;
+    } catch (error) {
+      await (made ?? room).close();
+      throw error;
+    }
+  }
+
+  get kube(): Kube {
+    return this.#api.kube;
+  }
+
+  /** The CA of the API, as kubeconfigs have it. */
+  get serverCa(): string {
+    const { clusters } = load(this.#api.kubeconfig) as {
+      clusters: { cluster: { 'certificate-authority-data': string } }[];
+    };
+    return Buffer.from(clusters[0]?.cluster['certificate-authority-data'] ?? '', 'base64').toString();
+  }
+
+  /** What the operator hears of the CAs that API servers are verified with. */
+  async setServerCas(bundle: string): Promise<void> {
+    await this.#cluster.setConfigMap(CONFIG_MANAGED_NAMESPACE, 'kube-apiserver-server-ca', { 'ca-bundle.crt': bundle });
+  }
+
+  /** The name of the config the pool is to be in. */
+  async wanted(): Promise<string> {
+    return (await this.kube.get(MACHINE_CONFIG_POOLS, { name: POOL })).spec?.configuration?.name ?? '';
+  }
+
+  config(name: string): Promise<MachineConfig> {
+    return this.kube.get(MACHINE_CONFIGS, { name });
+  }
+
+  async setMaxUnavailable(count: number): Promise<void> {
+    const body = { spec: { maxUnavailable: count } };
+    await this.kube.patch(MACHINE_CONFIG_POOLS, { name: POOL }, { type: 'merge', body });
+  }
+
+  /** Adds a MachineConfig, or changes the one of that name, and gives the config that is rendered for it. */
+  async change(config: MachineConfig): Promise<MachineConfig> {
+    const before = await this.wanted();
+    await this.kube.create(MACHINE_CONFIGS, config).catch(() => this.kube.update(MACHINE_CONFIGS, config));
+    await until('another config is rendered', RENDERED_MS, async () => (await this.wanted()) !== before);
+    return this.config(await this.wanted());
+  }
+
+  /** A new machine in the pool, switched on; its agent makes it known by itself. */
+  async addNode(name: string): Promise<SystemdNode> {
+    const machine = this.#room.machine(name, {
+      layers: this.#layers,
+      readOnly: { '/opt/rotunda/node': process.execPath, '/opt/rotunda/bundle': this.#bundle },
+    });
+    machine.put('/etc/rotunda/kubeconfig', this.#api.kubeconfig, 0o600);
+    machine.put(LIVE_KUBECONFIG, await this.#kubeconfigOf(name), 0o600);
+    await this.kube.create(NODES, { metadata: { name, labels: { [`node-role.kubernetes.io/${POOL}`]: '' } } });
+    const node = new SystemdNode(machine, this.kube);
+    this.nodes.push(node);
+    machine.start();
+    return node;
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.#room.close();
+    } finally {
+      this.#stop.abort();
+      await this.#running;
+      await this.#cluster.stop();
+    }
+  }
+
+  /** On the clock of the machines; that of the test cluster is not used. */
+  async #startCentralSide(): Promise<void> {
+    const { kube } = this;
+    await this.setServerCas(this.serverCa);
+    await this.#cluster.setSecret(MCO_NAMESPACE, 'node-bootstrapper-token', 'Opaque', { token: 'not-used-here' });
+    const deps = { kube, clock: systemClock, events: eventsTo('test', () => {}), log: silentLog, version: VERSION };
+    this.#running = Promise.all([
+      machineConfigOperator({ ...deps, releaseVersion: RELEASE }).run(this.#stop.signal),
+      machineConfigController({ ...deps, delayMs: GATHER_MS }).run(this.#stop.signal),
+    ]);
+    await until('the pool is rendered', RENDERED_MS, async () => (await this.wanted().catch(() => '')) !== '');
+  }
+
+  /** What machines are installed from: our programs, and the first config as the machine-config server gives it. */
+  async #makeImage(): Promise<void> {
+    const programs = this.#room.layer('programs');
+    for (const [file, path] of [
+      ['kubelet', 'usr/bin/kubelet'],
+      ['crio.service', 'usr/lib/systemd/system/crio.service'],
+      ['machine-config-daemon.service', 'usr/lib/systemd/system/machine-config-daemon.service'],
+    ] as const) {
+      cpSync(join(IMAGE, file), join(programs, path), { recursive: true });
+    }
+    const wants = join(programs, 'etc/systemd/system/multi-user.target.wants');
+    mkdirSync(wants, { recursive: true });
+    for (const unit of ['crio.service', 'machine-config-daemon.service'])
+      cpSync(join(IMAGE, unit), join(wants, unit));
+    const [document] = await Promise.all([this.#firstBoot(), bundle(this.#bundle)]);
+    this.#layers = [programs];
+    const installed = await this.#room.layerBy('installed', this.#layers, [process.execPath, FIRST_BOOT, document]);
+    this.#layers = [installed, programs];
+  }
+
+  async #firstBoot(): Promise<string> {
+    const path = join(this.#room.dir, 'first-boot.ign');
+    const request = { pool: POOL, version: '3.4.0' as const, apiServerUrl: this.#api.url, isFirst: true };
+    const document = await firstBootOf(this.kube, request);
+    writeFileSync(path, JSON.stringify(document), { mode: 0o600 });
+    return path;
+  }
+
+  get #bundle(): string {
+    return join(this.#room.dir, 'bundle');
+  }
+
+  /** Credentials of a kubelet. */
+  async #kubeconfigOf(name: string): Promise<string> {
+    const user = { name: `system:node:${name}`, groups: ['system:nodes'] };
+    const client = await issueClient({ ...issuing(), signer: this.#signer, user });
+    const ca = { chain: readCertificates(this.serverCa).certificates, key: this.#signer.key };
+    return kubeconfigFor(this.#api.url, ca, client);
+  }
+}
+
+export { BOOTSTRAP_KUBECONFIG, LIVE_KUBECONFIG };
+
+export function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+function issuing() {
+  return { keys: systemKeys, now: new Date(), lifetimeMs: days(1), algorithm: 'P-256' as const };
+}
+
+/** The program as it is shipped. */
+async function bundle(outdir: string): Promise<void> {
+  const banner =
+    'import { createRequire as makeRequire } from "node:module"; const require = makeRequire(import.meta.url);';
+  await build({
+    entryPoints: [MAIN],
+    bundle: true,
+    platform: 'node',
+    target: 'node24',
+    format: 'esm',
+    splitting: true,
+    outdir,
+    entryNames: 'rotunda',
+    outExtension: { '.js': '.mjs' },
+    banner: { js: banner },
+    logLevel: 'error',
+  });
+}

@@ -1,0 +1,280 @@
+import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { installPackage } from './debian.ts';
+
+/** Files that machines of a test share, as they were made: the upper ones hide the lower ones. Topmost first. */
+export type Layers = readonly string[];
+
+export interface BootOptions {
+  readonly layers: Layers;
+  /** What of this machine is seen inside: path there, path here. */
+  readonly readOnly?: Readonly<Record<string, string>>;
+}
+
+const PREFIX = 'rotunda-nspawn';
+const LAUNCHER = new URL('./nspawn.sh', import.meta.url).pathname;
+/** With which systemd-nspawn ends when the machine reboots. */
+const REBOOTED = 133;
+const COMMAND_TIMEOUT_MS = 20_000;
+const COMMAND_OUTPUT_LIMIT = 1 << 24;
+const LONGEST_CONSOLE = 1 << 16;
+const REMOVAL_MS = 10_000;
+
+/** Why no machines can be booted here, undefined if they can. Installs the programs where that is possible. */
+export function nspawnProblem(): string | undefined {
+  if (process.platform !== 'linux') return 'systemd-nspawn needs Linux';
+  if (process.getuid?.() !== 0) return 'systemd-nspawn needs root';
+  for (const [program, name] of [
+    ['systemd-nspawn', 'systemd-container'],
+    ['debootstrap', 'debootstrap'],
+  ] as const) {
+    if (spawnSync(program, ['--version']).error === undefined) continue;
+    try {
+      installPackage(name);
+    } catch (error) {
+      return `${program} is not here and could not be installed: ${(error as Error).message}`;
+    }
+  }
+  const dir = mkdtempSync(join(tmpdir(), `${PREFIX}-${process.pid}-`));
+  try {
+    for (const name of ['lower', 'upper', 'work', 'root']) mkdirSync(join(dir, name));
+    const mount = ['mount', '-t', 'overlay', '-o', 'lowerdir=lower,upperdir=upper,workdir=work', 'overlay', 'root'];
+    const { status, stderr } = spawnSync('unshare', ['--mount', ...mount], { cwd: dir, encoding: 'utf8' });
+    return status === 0 ? undefined : `overlayfs cannot be mounted here: ${stderr.trim()}`;
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
+/**
+ * Machines with a booted systemd, all of them gone when this process is, however it ends: every one is a process namespace with
+ * mounts of its own that dies with us. They share our network.
+ */
+export class MachineRoom {
+  readonly dir: string;
+  readonly #machines: Machine[] = [];
+  readonly #base: string;
+
+  /** `base` is the root directory of an operating system; nothing is written to it. */
+  constructor(base: string) {
+    removeStale();
+    this.#base = base;
+    this.dir = mkdtempSync(join(tmpdir(), `${PREFIX}-${process.pid}-`));
+  }
+
+  /** A directory for the files of a layer. */
+  layer(name: string): string {
+    const dir = join(this.dir, 'layers', name);
+    mkdirSync(dir, { recursive: true });
+    return dir;
+  }
+
+  /** Runs a program of this machine in an overlay of the layers, whose path it gets as its last argument, and keeps what it writes. */
+  async layerBy(name: string, layers: Layers, argv: readonly string[]): Promise<string> {
+    const dir = join(this.dir, 'made', name);
+    for (const part of ['upper', 'work', 'root']) mkdirSync(join(dir, part), { recursive: true });
+    const script = 'mount -t overlay -o "$1" overlay "$2"; at=$2; shift 2; exec "$@" "$at"';
+    const overlay = `lowerdir=${this.#lower(layers)},upperdir=${dir}/upper,workdir=${dir}/work`;
+    const shell = ['--mount', '--propagation', 'private', 'sh', '-euc', script, 'sh', overlay, join(dir, 'root')];
+    await output('unshare', [...shell, ...argv]);
+    return join(dir, 'upper');
+  }
+
+  /** A machine that does not run yet. */
+  machine(name: string, options: BootOptions): Machine {
+    const made = new Machine(name, join(this.dir, 'machines', name), this.#lower(options.layers), options.readOnly ?? {});
+    this.#machines.push(made);
+    return made;
+  }
+
+  /** Ends every machine and removes all there is of them. */
+  async close(): Promise<void> {
+    await Promise.all(this.#machines.map(machine => machine.stop()));
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  #lower(layers: Layers): string {
+    return [...layers, this.#base].join(':');
+  }
+}
+
+/** One machine: its disk stays while it is rebooted, and while it is off. */
+export class Machine {
+  readonly name: string;
+  /** How often it has been booted. */
+  boots = 0;
+  /** What it printed last. */
+  console = '';
+  /** Set when it has ended otherwise than by a reboot. */
+  ended: string | undefined;
+  readonly #dir: string;
+  readonly #lower: string;
+  readonly #readOnly: Readonly<Record<string, string>>;
+  #process: ChildProcess | undefined;
+  #isStopping = false;
+
+  constructor(name: string, dir: string, lower: string, readOnly: Readonly<Record<string, string>>) {
+    this.name = name;
+    this.#dir = dir;
+    this.#lower = lower;
+    this.#readOnly = readOnly;
+    for (const part of ['upper', 'work', 'root']) mkdirSync(join(dir, part), { recursive: true });
+    // Without one it would be a first boot, at which systemd enables and disables units by their presets.
+    this.put('/etc/machine-id', `${randomUUID().replaceAll('-', '')}\n`);
+  }
+
+  /** Puts a file onto the disk of a machine that is off. */
+  put(path: string, text: string, mode = 0o644): void {
+    const at = join(this.#dir, 'upper', path);
+    mkdirSync(dirname(at), { recursive: true });
+    writeFileSync(at, text, { mode });
+  }
+
+  /** Switches it on; when it reboots it is started again. */
+  start(): void {
+    this.boots++;
+    const binds = Object.entries(this.#readOnly).map(([there, here]) => `--bind-ro=${here}:${there}`);
+    const launch = [LAUNCHER, this.#cgroup, this.#lower, this.#dir, `--machine=${this.name}`, ...binds];
+    // The first process dies with us, and the others with it.
+    const started = spawn('setpriv', ['--pdeathsig', 'SIGKILL', 'sh', ...launch], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const keep = (part: Buffer) => {
+      this.console = (this.console + part.toString()).slice(-LONGEST_CONSOLE);
+    };
+    started.stdout.on('data', keep);
+    started.stderr.on('data', keep);
+    started.once('exit', (code, signal) => {
+      if (this.#isStopping) return;
+      if (code === REBOOTED) this.start();
+      else this.ended = `${this.name} ended with ${code ?? signal}: ${this.console.slice(-2000)}`;
+    });
+    this.#process = started;
+  }
+
+  /** Process 1 of the machine, as we know it; undefined while it is not there. */
+  get leader(): number | undefined {
+    const [nspawn] = childrenOf(this.#process?.pid);
+    return childrenOf(nspawn).find(pid => /^NSpid:.*\t1$/m.test(statusOf(pid)));
+  }
+
+  /** Its root directory, as we see it. */
+  get root(): string {
+    return `/proc/${this.#required}/root`;
+  }
+
+  /** Runs a program inside, as root; gives what it printed, whatever its exit code. */
+  async run(argv: readonly string[], input = ''): Promise<{ code: number; stdout: string; stderr: string }> {
+    const enter = ['-t', String(this.#required), '-m', '-u', '-i', '-p', '-r', '-w', '--', ...argv];
+    return new Promise((resolve, reject) => {
+      const limits = { timeout: COMMAND_TIMEOUT_MS, maxBuffer: COMMAND_OUTPUT_LIMIT, killSignal: 'SIGKILL' as const };
+      const child = execFile('nsenter', enter, { ...limits, env: INSIDE }, (error, stdout, stderr) => {
+        const code = error === null ? 0 : error.code;
+        if (typeof code === 'number') resolve({ code, stdout, stderr });
+        else reject(new Error(`${argv.join(' ')} on ${this.name}: ${error?.message}`));
+      });
+      child.stdin?.end(input);
+    });
+  }
+
+  /** The same for programs that must succeed. */
+  async output(...argv: string[]): Promise<string> {
+    const { code, stdout, stderr } = await this.run(argv);
+    if (code !== 0) throw new Error(`${argv.join(' ')} on ${this.name} ended with ${code}: ${stderr}${stdout}`);
+    return stdout.trim();
+  }
+
+  /** Pulls the plug. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#process?.kill('SIGKILL');
+    this.#process = undefined;
+    await removeCgroups(this.#cgroup);
+  }
+
+  get #cgroup(): string {
+    return `${PREFIX}-${process.pid}-${this.name}`;
+  }
+
+  get #required(): number {
+    const { leader } = this;
+    if (leader === undefined) throw new Error(this.ended ?? `${this.name} is not running`);
+    return leader;
+  }
+}
+
+const INSIDE = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8' };
+
+async function output(program: string, args: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    execFile(program, [...args], { timeout: COMMAND_TIMEOUT_MS }, (error, stdout, stderr) =>
+      error === null ? resolve(stdout) : reject(new Error(`${error.message}\n${stderr}`)),
+    );
+  });
+}
+
+function childrenOf(pid: number | undefined): number[] {
+  if (pid === undefined) return [];
+  return read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
+}
+
+function statusOf(pid: number): string {
+  return read(`/proc/${pid}/status`);
+}
+
+/** A file of a process, empty when it has ended. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** Removes what a run left that could not clean up: it was killed, and so its machines are dead. */
+function removeStale(): void {
+  const isStale = (path: string) => {
+    const pid = Number(basename(path).slice(PREFIX.length + 1).split('-')[0]);
+    return pid !== process.pid && !isAlive(pid);
+  };
+  for (const dir of globSync(join(tmpdir(), `${PREFIX}-*`)).filter(isStale)) rmSync(dir, { recursive: true, force: true });
+  for (const dir of cgroups(`${PREFIX}-*`).filter(isStale)) removeTree(dir);
+}
+
+/** Waits until the last process has ended, and removes their cgroups. */
+async function removeCgroups(name: string): Promise<void> {
+  for (const end = performance.now() + REMOVAL_MS; ; await setTimeout(20)) {
+    const left = cgroups(name).filter(dir => !removeTree(dir));
+    if (left.length === 0) return;
+    if (performance.now() > end) throw new Error(`processes are left in ${left.join(', ')}`);
+  }
+}
+
+/** Cgroups of that name in all hierarchies. They are where the one who made them was. */
+function cgroups(name: string): string[] {
+  return execFileSync('find', ['/sys/fs/cgroup', '-type', 'd', '-name', name, '-prune'], { encoding: 'utf8' })
+    .split('\n')
+    .filter(Boolean);
+}
+
+/** Removes a cgroup and those below it; false while there are processes in one. */
+function removeTree(dir: string): boolean {
+  const below = execFileSync('find', [dir, '-depth', '-type', 'd'], { encoding: 'utf8' }).split('\n').filter(Boolean);
+  try {
+    for (const each of below) rmdirSync(each);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
