@@ -37,6 +37,8 @@ export interface LocalClusterOptions {
   readonly api?: ((dir: string, log: Log) => Promise<ClusterApi>) | undefined;
   /** What runs in the cluster; everything unless told otherwise. */
   readonly parts?: readonly ClusterPart[] | undefined;
+  /** What runs besides those. */
+  readonly moreParts?: readonly ClusterPart[] | undefined;
   /** Where compiled programs are kept between starts; below `dir` unless told otherwise. */
   readonly compileCache?: string | undefined;
   /** Called when the state of some part may have changed, from the first part on. */
@@ -167,7 +169,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       signal: stop.signal,
       changed: () => board.changed(),
     };
-    for (const part of parts) {
+    for (const part of [...parts, ...(options.moreParts ?? [])]) {
       const running = await part.start(context);
       running.ended.catch(err => log.error({ err }, `${part.name} gave up`));
       board.add(part.name, running);

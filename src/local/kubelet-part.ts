@@ -42,7 +42,7 @@ export const kubeletPart: ClusterPart = {
         if (signal.aborted) resolve();
         else signal.addEventListener('abort', () => resolve(), { once: true });
       });
-      await Promise.all(servers.map(server => server?.stop()));
+      for (const server of servers) await server?.stop();
     };
     return {
       ended: work(),

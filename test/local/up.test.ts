@@ -72,7 +72,10 @@ describe('rotunda up', () => {
   test('a real etcd of three members: killed at once and started again it has lost nothing', async t => {
     if (binary === undefined) return t.skip(NO_ETCD);
     const up = new Up(t);
-    assert.match(await up.start(['--workers', '0']), /^ready: \S+, kubeconfig \S+, stand-ins: kube-apiserver\n$/);
+    assert.match(
+      await up.start(['--workers', '0']),
+      /^ready: \S+, kubeconfig \S+, console http:\/\/127\.0\.0\.1:\S+, stand-ins: kube-apiserver\n$/,
+    );
     assert.match(up.progress, /\.\.\. etcd {2}revision 1 on 0 of 3 nodes, installing 1 on master-0\n/);
     assert.match(up.progress, /ok {2}etcd {2}revision \d+ on 3 of 3 nodes\n/);
     const kube = await up.kube(t);
@@ -112,7 +115,10 @@ describe('rotunda up', () => {
     const up = new Up(t);
     const env = { ...process.env, PATH: dirname(process.execPath) };
     const line = await up.start(['--control-plane', '1', '--workers', '0', '--rotation-day', '10s'], env);
-    assert.match(line, /^ready: \S+, kubeconfig \S+, stand-ins: etcd, kube-apiserver\n$/);
+    assert.match(
+      line,
+      /^ready: \S+, kubeconfig \S+, console http:\/\/127\.0\.0\.1:\S+, stand-ins: etcd, kube-apiserver\n$/,
+    );
     const { ready, standIns, parts } = JSON.parse(up.run('status', '-o', 'json').stdout) as Record<string, unknown>;
     assert.deepEqual([ready, standIns], [true, ['etcd', 'kube-apiserver']]);
     assert.match(

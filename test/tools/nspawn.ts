@@ -77,7 +77,7 @@ export class MachineRoom {
   async layerBy(name: string, layers: Layers, argv: readonly string[]): Promise<string> {
     const dir = join(this.dir, 'made', name);
     for (const part of ['upper', 'work', 'root']) mkdirSync(join(dir, part), { recursive: true });
-    const script = 'mount -t overlay -o "$1" overlay "$2"; at=$2; shift 2; exec "$@" "$at"';
+    const script = 'mount -t overlay -o "$1" overlay "$2"; mount -t proc proc "$2/proc"; at=$2; shift 2; exec "$@" "$at"';
     const overlay = `lowerdir=${this.#lower(layers)},upperdir=${dir}/upper,workdir=${dir}/work`;
     const shell = ['--mount', '--propagation', 'private', 'sh', '-euc', script, 'sh', overlay, join(dir, 'root')];
     await output('unshare', [...shell, ...argv]);
@@ -123,6 +123,7 @@ export class Machine {
     this.#lower = lower;
     this.#readOnly = readOnly;
     for (const part of ['upper', 'work', 'root']) mkdirSync(join(dir, part), { recursive: true });
+    this.put('/etc/hostname', `${name}\n`);
     // Without one it would be a first boot, at which systemd enables and disables units by their presets.
     this.put('/etc/machine-id', `${randomUUID().replaceAll('-', '')}\n`);
   }

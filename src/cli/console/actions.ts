@@ -33,7 +33,10 @@ function isName(text: unknown): text is string {
 
 /** Says what an action would do, by the rules themselves, and remembers that it was said. Writes nothing. */
 export async function previewAction(session: Session, action: Action, now: Date): Promise<ActionPreview> {
-  const shown = action.kind === 'regenerate' ? await previewRegeneration(session, action, now) : await previewPool(session, action, now);
+  const shown =
+    action.kind === 'regenerate'
+      ? await previewRegeneration(session, action, now)
+      : await previewPool(session, action, now);
   const id = randomBytes(16).toString('base64url');
   if (shown.refusal === undefined) {
     session.previews.set(id, action);
@@ -43,7 +46,11 @@ export async function previewAction(session: Session, action: Action, now: Date)
 }
 
 /** Carries an action out, with the rights of the session. */
-export async function performAction({ principal: { kube, feed } }: Session, action: Action, now: Date): Promise<ActionResult> {
+export async function performAction(
+  { principal: { kube, feed } }: Session,
+  action: Action,
+  now: Date,
+): Promise<ActionResult> {
   if (action.kind !== 'regenerate') {
     const paused = action.kind === 'pause';
     await patchPaused(kube, action.pool, paused, false);
@@ -69,7 +76,11 @@ type Regeneration = Extract<Action, { kind: 'regenerate' }>;
 type Pausing = Exclude<Action, { kind: 'regenerate' }>;
 type Feed = Session['principal']['feed'];
 
-async function previewRegeneration({ principal: { kube, feed } }: Session, action: Regeneration, now: Date): Promise<Shown> {
+async function previewRegeneration(
+  { principal: { kube, feed } }: Session,
+  action: Regeneration,
+  now: Date,
+): Promise<Shown> {
   const { secret, verb, refusal } = await judged(kube, action);
   const { name } = action.object;
   const title = verb === 'leaf' ? `Regenerate the certificate ${name}` : `Replace the signer ${name}`;
@@ -79,7 +90,10 @@ async function previewRegeneration({ principal: { kube, feed } }: Session, actio
   const trial = await setRegeneration(kube, secret, verb, { dryRun: true }, now);
   if (trial.outcome !== 'done') return { title, refusal: trial.text, events: [], notes: [] };
   const events = await whatFollows(feed.source, [action.object], now);
-  const notes = verb === 'leaf' ? [] : ['A signer that was replaced stays trusted until it expires; leaves follow later. This cannot be undone.'];
+  const notes =
+    verb === 'leaf'
+      ? []
+      : ['A signer that was replaced stays trusted until it expires; leaves follow later. This cannot be undone.'];
   return { title, gate, events, notes };
 }
 
@@ -92,7 +106,10 @@ async function judged(kube: Kube, { object }: Regeneration) {
     if (isNotFound(error)) throw new ActionRefused(`secret "${name}" not found in namespace ${namespace}`);
     throw error;
   }
-  const [leaf, topLevel] = [platformVerdict(secret, 'leaf', undefined), platformVerdict(secret, 'top-level', undefined)];
+  const [leaf, topLevel] = [
+    platformVerdict(secret, 'leaf', undefined),
+    platformVerdict(secret, 'top-level', undefined),
+  ];
   if (leaf.act === true) return { secret, verb: 'leaf' as const };
   if (topLevel.act === true) return { secret, verb: 'top-level' as const };
   return { secret, verb: 'leaf' as const, refusal: `nobody would make it anew: ${leaf.because}` };
@@ -121,7 +138,9 @@ async function previewPool({ principal: { kube, feed } }: Session, { kind, pool 
     events: events.filter(({ change, reason }) => change === 'reboot' && about(reason)),
     notes: [
       ...(paused
-        ? ['Its nodes keep the configuration they have until the pool is resumed. Certificates still reach them: they do not go through pools.']
+        ? [
+            'Its nodes keep the configuration they have until the pool is resumed. Certificates still reach them: they do not go through pools.',
+          ]
         : ['Nodes that are behind are updated, as many at a time as the pool allows.']),
       ...notes.filter(about),
     ],
@@ -130,5 +149,10 @@ async function previewPool({ principal: { kube, feed } }: Session, { kind, pool 
 
 async function patchPaused(kube: Kube, name: string, paused: boolean, dryRun: boolean): Promise<void> {
   const body = { spec: { paused } };
-  await kube.patch(MACHINE_CONFIG_POOLS, { name }, { type: 'merge', body }, { dryRun, fieldManager: 'rotunda-console' });
+  await kube.patch(
+    MACHINE_CONFIG_POOLS,
+    { name },
+    { type: 'merge', body },
+    { dryRun, fieldManager: 'rotunda-console' },
+  );
 }

@@ -28,7 +28,12 @@ const FAILURE_WINDOW_MS = seconds(60);
 
 const TRUST = joinGraphs(kubeApiserverTrust(), etcdTrust());
 
-type Route = (call: { request: IncomingMessage; response: ServerResponse; url: URL; session: Session }) => Promise<void>;
+type Route = (call: {
+  request: IncomingMessage;
+  response: ServerResponse;
+  url: URL;
+  session: Session;
+}) => Promise<void>;
 
 /** The JSON side of the console. Everything but logging in needs a session. */
 export class Api {
@@ -65,8 +70,10 @@ export class Api {
     },
     'GET /api/trust': async ({ response }) => sendJson(response, 200, TRUST),
     'GET /api/objects/': async ({ response, url, session }) => {
-      const [, kind, namespace = '', name = ''] = /^\/api\/objects\/(secret|configmap)\/([^/]+)\/([^/]+)$/.exec(url.pathname) ?? [];
-      if (kind === undefined) throw new HttpProblem(404, 'expected /api/objects/<secret or configmap>/<namespace>/<name>');
+      const [, kind, namespace = '', name = ''] =
+        /^\/api\/objects\/(secret|configmap)\/([^/]+)\/([^/]+)$/.exec(url.pathname) ?? [];
+      if (kind === undefined)
+        throw new HttpProblem(404, 'expected /api/objects/<secret or configmap>/<namespace>/<name>');
       const { feed } = session.principal;
       await feed.start();
       const detail = await detailOf(feed.source, { kind: kind === 'secret' ? 'Secret' : 'ConfigMap', namespace, name });
@@ -107,10 +114,17 @@ export class Api {
     if (this.#failures.length >= MOST_FAILURES) throw new HttpProblem(429, 'too many failed attempts; wait a minute');
     const { link, token } = ((await readJson(request)) ?? {}) as { link?: unknown; token?: unknown };
     const isLinkGood = isToken(link) && sessions.useLink(link);
-    const principal = isLinkGood ? await principals.owner() : isToken(token) ? await principals.ofToken(token) : undefined;
+    const principal = isLinkGood
+      ? await principals.owner()
+      : isToken(token)
+        ? await principals.ofToken(token)
+        : undefined;
     if (principal === undefined) {
       this.#failures.push(nowMs);
-      throw new HttpProblem(401, link === undefined ? 'the cluster does not know this token' : 'this link was used already or is too old');
+      throw new HttpProblem(
+        401,
+        link === undefined ? 'the cluster does not know this token' : 'this link was used already or is too old',
+      );
     }
     const opened = sessions.open(principal);
     if (opened === undefined) throw new HttpProblem(429, 'too many sessions are open');

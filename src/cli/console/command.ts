@@ -28,7 +28,10 @@ export function addConsole(program: Command): void {
     .option('--tls-cert <file>', 'serve HTTPS with this certificate, PEM; read again when it changes')
     .option('--tls-key <file>', 'its key')
     .option('--hostname <name...>', 'further names under which browsers may call it')
-    .option('--probe', 'try live handshakes over the trust graph every few seconds, with the certificates the kubeconfig may read')
+    .option(
+      '--probe',
+      'try live handshakes over the trust graph every few seconds, with the certificates the kubeconfig may read',
+    )
     .addHelpText(
       'after',
       '\nExamples:\n  rotunda console\n  rotunda console --host 0.0.0.0 --port 8443 --hostname console.example.com --tls-cert tls.crt --tls-key tls.key',
@@ -36,7 +39,8 @@ export function addConsole(program: Command): void {
     .action(async (flags: ConsoleFlags) => {
       const port = wholeNumberFrom('--port', flags.port, 0, 65_535);
       const { tlsCert, tlsKey } = flags;
-      if ((tlsCert === undefined) !== (tlsKey === undefined)) throw new UsageError('--tls-cert and --tls-key go together');
+      if ((tlsCert === undefined) !== (tlsKey === undefined))
+        throw new UsageError('--tls-cert and --tls-key go together');
       const tls = tlsCert === undefined || tlsKey === undefined ? undefined : { certFile: tlsCert, keyFile: tlsKey };
       const { runConsole } = await import('./run.ts');
       await runConsole({ flags, port, tls });

@@ -205,7 +205,9 @@ export class Feed {
     const gone: Partial<Record<Section, string[]>> = {};
     for (const section of SECTIONS) {
       const [before, after] = [this.#items[section], found[section]];
-      const fresh = [...after].filter(([id, text]) => before.get(id) !== text).map(([, text]) => JSON.parse(text) as unknown);
+      const fresh = [...after]
+        .filter(([id, text]) => before.get(id) !== text)
+        .map(([, text]) => JSON.parse(text) as unknown);
       const missing = [...before.keys()].filter(id => !after.has(id));
       if (fresh.length > 0) set[section] = fresh;
       if (missing.length > 0) gone[section] = missing;
@@ -215,7 +217,12 @@ export class Feed {
     this.#items = found;
     this.#about = about;
     if (!hasNews) return;
-    const patch = { now: now.toISOString(), ...(isAboutNew ? { about: JSON.parse(about) as About } : {}), set, gone } as Patch;
+    const patch = {
+      now: now.toISOString(),
+      ...(isAboutNew ? { about: JSON.parse(about) as About } : {}),
+      set,
+      gone,
+    } as Patch;
     const message: FeedMessage = { id: `${this.#name}-${++this.#last}`, event: 'patch', data: JSON.stringify(patch) };
     this.#kept = [...this.#kept, message].slice(-KEPT_MESSAGES);
     for (const listener of this.#listeners) listener(message);

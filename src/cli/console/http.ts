@@ -65,9 +65,15 @@ export function cookieOf(request: IncomingMessage, name: string): string | undef
 
 /** Names under which the server may be called. Another one means that somebody's DNS points at us (rebinding). */
 export function allowedHosts(host: string, port: number, hostnames: readonly string[]): ReadonlySet<string> {
-  const names = [...(isLoopback(host) ? ['localhost', '127.0.0.1', '[::1]'] : []), bracketed(host), ...hostnames.map(bracketed)];
+  const names = [
+    ...(isLoopback(host) ? ['localhost', '127.0.0.1', '[::1]'] : []),
+    bracketed(host),
+    ...hostnames.map(bracketed),
+  ];
   const isDefault = port === 443 || port === 80;
-  return new Set(names.flatMap(name => [`${name}:${port}`, ...(isDefault ? [name] : [])]).map(name => name.toLowerCase()));
+  return new Set(
+    names.flatMap(name => [`${name}:${port}`, ...(isDefault ? [name] : [])]).map(name => name.toLowerCase()),
+  );
 }
 
 export function isLoopback(host: string): boolean {

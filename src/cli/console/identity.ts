@@ -20,7 +20,11 @@ export function accessWithToken(base: Access, token: string): Access {
       const from = await base.connection();
       if (last?.from === from) return last.made;
       const { ca, serverName, insecure } = from.tls;
-      const made = { server: from.server, tls: { ca, serverName, insecure }, headers: { authorization: `Bearer ${token}` } };
+      const made = {
+        server: from.server,
+        tls: { ca, serverName, insecure },
+        headers: { authorization: `Bearer ${token}` },
+      };
       last = { from, made };
       return made;
     },

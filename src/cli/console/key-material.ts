@@ -7,5 +7,6 @@ export function holdsKeyMaterial(text: string): boolean {
 
 /** The last look at everything that leaves the server: the model has no keys, and this makes sure of it. */
 export function assertNoKeyMaterial(text: string, where: string): void {
-  if (holdsKeyMaterial(text)) throw new Error(`${where}: what looks like key material was about to be sent; nothing was`);
+  if (holdsKeyMaterial(text))
+    throw new Error(`${where}: what looks like key material was about to be sent; nothing was`);
 }

@@ -95,7 +95,13 @@ export interface HandshakeItem {
   readonly unreachable: number;
   readonly skipped?: string | undefined;
   readonly lastAcceptedAt?: string | undefined;
-  readonly refusals: readonly { readonly by: string; readonly reason: string; readonly from: string; readonly to: string; readonly lastAt: string }[];
+  readonly refusals: readonly {
+    readonly by: string;
+    readonly reason: string;
+    readonly from: string;
+    readonly to: string;
+    readonly lastAt: string;
+  }[];
 }
 
 /** What is true of the cluster as a whole. */

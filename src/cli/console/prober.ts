@@ -14,23 +14,28 @@ const PAUSE_MS = seconds(10);
 const NODES_FRESH_MS = seconds(60);
 
 /** Handshakes over the edges that can be reached from here, again and again, as `rotunda verify` makes them once. */
-export async function clusterProber(kube: Kube): Promise<Prober> {
+export async function clusterProber(
+  kube: Kube,
+  { pauseMs = PAUSE_MS, edges = [] }: { pauseMs?: number; edges?: readonly string[] } = {},
+): Promise<Prober> {
   const infrastructure = await getIfPresent(kube, INFRASTRUCTURES, CLUSTER).catch(() => undefined);
   let nodes: readonly Node[] = (await listAll(kube, NODES)).items;
   let readMs = systemClock.now().getTime();
   return new Prober({
-    graph: graphOf([], false),
+    graph: graphOf(edges, false),
     routes(edge) {
       const nowMs = systemClock.now().getTime();
       if (nowMs - readMs > NODES_FRESH_MS) {
         readMs = nowMs;
         // The next round sees the new ones; while the API is away the old ones do.
-        listAll(kube, NODES).then(({ items }) => (nodes = items)).catch(() => {});
+        listAll(kube, NODES)
+          .then(({ items }) => (nodes = items))
+          .catch(() => {});
       }
       return routesFrom(nodes, infrastructure)(edge);
     },
     // Certificates rotate: each round reads them anew.
     read: (artefact, place) => readFrom(kube)(artefact, place),
-    pauseMs: PAUSE_MS,
+    pauseMs,
   });
 }

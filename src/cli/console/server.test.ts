@@ -99,12 +99,23 @@ describe('the server of the console', () => {
 
   test('everything but the page and logging in needs a session', async t => {
     const { url } = await start(t);
-    for (const path of ['session', 'live', 'snapshot', 'trust', 'plan?days=1', 'objects/secret/ns/leaf', 'actions', 'nonsense']) {
+    for (const path of [
+      'session',
+      'live',
+      'snapshot',
+      'trust',
+      'plan?days=1',
+      'objects/secret/ns/leaf',
+      'actions',
+      'nonsense',
+    ]) {
       assert.equal((await call(`${url}/api/${path}`)).status, 401, path);
       assert.equal((await call(`${url}/api/${path}`, { headers: { cookie: 'rotunda=made-up' } })).status, 401, path);
     }
-    for (const path of ['actions', 'actions/abc', 'logout']) assert.equal((await post(`${url}/api/${path}`, {})).status, 401, path);
-    for (const path of ['/', '/console.js', '/console.css', '/icon.svg']) assert.equal((await call(url + path)).status, 200, path);
+    for (const path of ['actions', 'actions/abc', 'logout'])
+      assert.equal((await post(`${url}/api/${path}`, {})).status, 401, path);
+    for (const path of ['/', '/console.js', '/console.css', '/icon.svg'])
+      assert.equal((await call(url + path)).status, 200, path);
     assert.equal((await call(`${url}/../../package.json`)).status, 404);
     assert.equal((await call(`${url}/`, { method: 'DELETE' })).status, 405);
   });
@@ -142,7 +153,8 @@ describe('the server of the console', () => {
     const { url } = served;
     const session = await logIn(served);
     const action = { kind: 'regenerate', object: { namespace: NAMESPACE, name: 'leaf' } };
-    const statusWith = async (headers: Record<string, string>) => (await post(`${url}/api/actions`, action, headers)).status;
+    const statusWith = async (headers: Record<string, string>) =>
+      (await post(`${url}/api/actions`, action, headers)).status;
     assert.equal(await statusWith({ cookie: session.cookie as string }), 403);
     assert.equal(await statusWith({ ...session, 'x-rotunda-csrf': 'guess' }), 403);
     assert.equal(await statusWith({ ...session, origin: 'https://evil.example.com' }), 403);
@@ -203,7 +215,9 @@ describe('the server of the console', () => {
   test('a user with a token sees and does what it may, and no more', async t => {
     const served = await start(t, { prober: { snapshot: () => ({ rounds: 1, edges: [] }) } });
     const session = await logIn(served, { token: await tokenOf('nobody') });
-    const { user } = JSON.parse((await call(`${served.url}/api/session`, { headers: session })).text) as { user: string };
+    const { user } = JSON.parse((await call(`${served.url}/api/session`, { headers: session })).text) as {
+      user: string;
+    };
     assert.equal(user, 'system:serviceaccount:ns:nobody');
     const snapshot = JSON.parse((await call(`${served.url}/api/snapshot`, { headers: session })).text) as Snapshot;
     assert.deepEqual(snapshot.sections.certificates, []);
@@ -219,7 +233,10 @@ describe('the server of the console', () => {
     const [session, other] = [await logIn(served), await logIn(served)];
     const action = { kind: 'regenerate', object: { namespace: NAMESPACE, name: 'leaf' } };
     assert.equal((await post(`${served.url}/api/actions/guess`, {}, session)).status, 409);
-    const preview = JSON.parse((await post(`${served.url}/api/actions`, action, session)).text) as { id: string; refusal?: string };
+    const preview = JSON.parse((await post(`${served.url}/api/actions`, action, session)).text) as {
+      id: string;
+      refusal?: string;
+    };
     assert.equal(preview.refusal, undefined);
     assert.equal((await post(`${served.url}/api/actions/${preview.id}`, {}, other)).status, 409);
     const before = await kube.get(SECRETS, { namespace: NAMESPACE, name: 'leaf' });
@@ -234,21 +251,43 @@ describe('the server of the console', () => {
   test('no key material leaves it, whatever is in the cluster', async t => {
     const key = encodePrivateKey(await systemKeys.generate('P-256'));
     const metadata = { namespace: NAMESPACE, name: 'loud' };
-    await kube.create(EVENTS, { metadata, involvedObject: {}, reason: 'Loud', message: `here: ${key}`, type: 'Normal' });
+    await kube.create(EVENTS, {
+      metadata,
+      involvedObject: {},
+      reason: 'Loud',
+      message: `here: ${key}`,
+      type: 'Normal',
+    });
     await kube.create(SECRETS, {
-      metadata: { namespace: NAMESPACE, name: 'strange', annotations: { 'openshift.io/description': key, 'other.example/x': 'unasked' } },
+      metadata: {
+        namespace: NAMESPACE,
+        name: 'strange',
+        annotations: { 'openshift.io/description': key, 'other.example/x': 'unasked' },
+      },
       data: { 'tls.crt': Buffer.from(key).toString('base64'), 'tls.key': Buffer.from(key).toString('base64') },
     });
     const served = await start(t);
     const session = await logIn(served);
     const bodies: string[] = [];
-    for (const path of ['session', 'snapshot', 'trust', 'plan?days=30', 'objects/secret/ns/leaf', 'objects/secret/ns/signer', 'objects/secret/ns/strange', 'objects/configmap/ns/ca']) {
+    for (const path of [
+      'session',
+      'snapshot',
+      'trust',
+      'plan?days=30',
+      'objects/secret/ns/leaf',
+      'objects/secret/ns/signer',
+      'objects/secret/ns/strange',
+      'objects/configmap/ns/ca',
+    ]) {
       bodies.push((await call(`${served.url}/api/${path}`, { headers: session })).text);
     }
     const secret = await kube.get(SECRETS, { namespace: NAMESPACE, name: 'leaf' });
     const secretKey = secret.data?.['tls.key'] ?? 'absent';
     for (const body of bodies) {
-      assert.ok(!body.includes('PRIVATE KEY') && !body.includes(secretKey) && !body.includes('LS0tLS1'), body.slice(0, 200));
+      assert.ok(
+        !body.includes('PRIVATE KEY') && !body.includes(secretKey) && !body.includes('LS0tLS1'),
+        body.slice(0, 200),
+      );
       assert.ok(!body.includes('unasked'));
     }
     const { about } = JSON.parse(bodies[1] ?? '') as Snapshot;

@@ -51,7 +51,9 @@ const MOST_CONNECTIONS = 512;
 export async function startConsole(options: ConsoleOptions): Promise<RunningConsole> {
   const { access, host = '127.0.0.1', port = 0, tls, hostnames = [], log = silentLog, clock = systemClock } = options;
   if (tls === undefined && !isLoopback(host)) {
-    throw new Error(`the console sends cookies and tokens: to listen on ${host}, which others can reach, it needs a TLS certificate and key`);
+    throw new Error(
+      `the console sends cookies and tokens: to listen on ${host}, which others can reach, it needs a TLS certificate and key`,
+    );
   }
   const [page, { server: apiServer }] = await Promise.all([loadPage(), access.connection()]);
   const ownKube = options.kube === undefined ? new HttpKube(access, { fieldManager: 'rotunda-console' }) : undefined;
@@ -68,7 +70,8 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
   });
   const followed = tls && (await followTls(tls, log));
   const server = followed === undefined ? createHttpServer() : createHttpsServer(followed.material);
-  if (followed !== undefined) followed.onChange(material => (server as ReturnType<typeof createHttpsServer>).setSecureContext(material));
+  if (followed !== undefined)
+    followed.onChange(material => (server as ReturnType<typeof createHttpsServer>).setSecureContext(material));
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.maxConnections = MOST_CONNECTIONS;
@@ -133,7 +136,8 @@ async function answer(
 /** Browsers say where a request comes from; only our own page may change anything. */
 function refuseForeign({ headers }: IncomingMessage, own: string): void {
   const site = headers['sec-fetch-site'];
-  const isForeign = (headers.origin !== undefined && headers.origin !== own) || (site !== undefined && site !== 'same-origin');
+  const isForeign =
+    (headers.origin !== undefined && headers.origin !== own) || (site !== undefined && site !== 'same-origin');
   if (isForeign) throw new HttpProblem(403, 'requests from other pages are refused');
 }
 
@@ -151,7 +155,8 @@ function fail(response: ServerResponse, error: unknown, log: Log): void {
 function problemOf(error: unknown): { status: number; message: string } {
   if (error instanceof HttpProblem) return { status: error.status, message: error.message };
   if (error instanceof ActionRefused) return { status: 409, message: error.message };
-  if (error instanceof KubeError && error.code === 401) return { status: 401, message: 'the cluster does not accept these credentials any more' };
+  if (error instanceof KubeError && error.code === 401)
+    return { status: 401, message: 'the cluster does not accept these credentials any more' };
   if (error instanceof KubeError) return { status: error.code === 403 ? 403 : 502, message: error.message };
   if (error instanceof ConnectionError) return { status: 502, message: `the cluster does not answer (${error.code})` };
   return { status: 500, message: 'something went wrong; the log of the console says what' };

@@ -19,7 +19,11 @@ export async function streamModel(request: IncomingMessage, response: ServerResp
   if (streams.size >= MOST_STREAMS_OF_SESSION) throw new HttpProblem(429, 'too many pages are open in this session');
   await feed.start();
   if (response.destroyed) return;
-  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store', connection: 'keep-alive' });
+  response.writeHead(200, {
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-store',
+    connection: 'keep-alive',
+  });
   const send = ({ id, event, data }: FeedMessage) => {
     assertNoKeyMaterial(data, 'the stream');
     response.write(`id: ${id}\nevent: ${event}\ndata: ${data}\n\n`);

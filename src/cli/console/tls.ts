@@ -26,7 +26,9 @@ export async function followTls(files: TlsFiles, log: Log) {
         material = found;
         listener(found);
       })
-      .catch((err: unknown) => log.warn({ err }, 'the certificate of the console could not be read again; the old one stays'));
+      .catch((err: unknown) =>
+        log.warn({ err }, 'the certificate of the console could not be read again; the old one stays'),
+      );
   }, RECHECK_MS);
   timer.unref();
   return {

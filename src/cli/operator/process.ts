@@ -90,6 +90,10 @@ export async function runOperator(operator: OperatorProcess, flags: OperatorFlag
     const tools = { clock: systemClock, events, eventsAbout, log, registry, apiServer, ownImage };
     if (flags.leaderElect) await workAsLeader(operator, kube, tools, electionFrom(flags), stop);
     else await operator.work({ ...tools, kube }, stop);
+  } catch (error) {
+    // Work that is told to stop in the middle of something may say so by failing.
+    if (!stop.aborted) throw error;
+    if (error !== stop.reason) log.warn({ err: error }, 'failed while stopping');
   } finally {
     await writer.stop();
     await health.stop();

@@ -18,6 +18,7 @@ interface Flags {
   workers: string;
   rotationDay: string;
   apiPort: string;
+  consolePort: string;
   real?: boolean | undefined;
   binaries?: string | undefined;
 }
@@ -41,6 +42,7 @@ export function addUp(program: Command): void {
     .option('--workers <number>', 'worker nodes, 0 to 100', '2')
     .option('--rotation-day <duration>', 'length of one rotation day, for all chains', '24h')
     .option('--api-port <number>', 'port of the API; 0 keeps that of the last start, or chooses a free one', '0')
+    .option('--console-port <number>', 'port of the console; 0 chooses a free one', '0')
     .option('--real', 'real etcd, kube-apiserver, kube-controller-manager and kube-scheduler, serving themselves')
     .option('--binaries <folder>', 'where real programs are, before PATH; KUBEBUILDER_ASSETS unless told otherwise')
     .action(async (flags: Flags) => {
@@ -48,26 +50,30 @@ export function addUp(program: Command): void {
       const controlPlane = wholeNumberFrom('--control-plane', flags.controlPlane, flags.real ? 3 : 1, 9);
       const workers = wholeNumberFrom('--workers', flags.workers, 0, 100);
       const apiPort = wholeNumberFrom('--api-port', flags.apiPort, 0, 65_535);
+      const consolePort = wholeNumberFrom('--console-port', flags.consolePort, 0, 65_535);
       const dayMs = rotationDayFrom(flags.rotationDay);
       mkdirSync(dir, { recursive: true, mode: 0o700 });
       // What is compiled now is compiled for the programs on the nodes too, and for the next start.
       const compileCache = join(dir, 'cache');
       nodeModule.enableCompileCache?.(compileCache);
-      const [startCluster, { writeClusterRecord }, { StoreLockedError }, { MissingPrograms }, { createLog }] = await Promise.all([
-        flags.real
-          ? import('../../local/real/cluster.ts').then(({ startRealCluster }) => startRealCluster)
-          : import('../../local/cluster.ts').then(({ startLocalCluster }) => startLocalCluster),
-        import('../../local/cluster-record.ts'),
-        import('../../api/api.ts'),
-        import('../../local/real/required-programs.ts'),
-        import('../../controller/log.ts'),
-      ]);
+      const [startCluster, { writeClusterRecord }, { StoreLockedError }, { MissingPrograms }, { createLog }] =
+        await Promise.all([
+          flags.real
+            ? import('../../local/real/cluster.ts').then(({ startRealCluster }) => startRealCluster)
+            : import('../../local/cluster.ts').then(({ startLocalCluster }) => startLocalCluster),
+          import('../../local/cluster-record.ts'),
+          import('../../api/api.ts'),
+          import('../../local/real/required-programs.ts'),
+          import('../../controller/log.ts'),
+        ]);
+      const { consolePart } = await import('./console-part.ts');
       nodeModule.flushCompileCache?.();
       const logFile = join(dir, 'rotunda.log');
       const log = createLog({
         name: 'rotunda',
         destination: { write: line => appendFileSync(logFile, line, { mode: 0o600 }) },
       });
+      const console_ = consolePart(consolePort);
       const stopped = untilStopped();
       const stop = new AbortController();
       void stopped.then(() => stop.abort(new Error('stopped while it was coming up')));
@@ -95,6 +101,7 @@ export function addUp(program: Command): void {
         keyAlgorithm: 'P-256',
         // A real kube-apiserver would be a second API, with nothing in it.
         programs: { binaries: binariesFrom(flags.binaries), useRealBinaries: flags.real ? true : ['etcd'] },
+        moreParts: [console_],
         signal: stop.signal,
         onProgress: tell,
       }).catch((error: unknown) => {
@@ -113,7 +120,9 @@ export function addUp(program: Command): void {
           const { api, kubeconfigPath, standIns } = cluster;
           const note = standIns.length === 0 ? '' : `, stand-ins: ${standIns.join(', ')}`;
           log.info({ url: api.url, standIns }, 'ready');
-          process.stdout.write(`ready: ${api.url}, kubeconfig ${kubeconfigPath}${note}\n`);
+          process.stdout.write(
+            `ready: ${api.url}, kubeconfig ${kubeconfigPath}, console ${console_.loginUrl()}${note}\n`,
+          );
           await Promise.race([stopped, cluster.ended]);
         }
       } finally {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { load } from 'js-yaml';
@@ -174,7 +174,7 @@ export class SystemdCluster {
     const wants = join(programs, 'etc/systemd/system/multi-user.target.wants');
     mkdirSync(wants, { recursive: true });
     for (const unit of ['crio.service', 'machine-config-daemon.service'])
-      cpSync(join(IMAGE, unit), join(wants, unit));
+      symlinkSync(`/usr/lib/systemd/system/${unit}`, join(wants, unit));
     const [document] = await Promise.all([this.#firstBoot(), bundle(this.#bundle)]);
     this.#layers = [programs];
     const installed = await this.#room.layerBy('installed', this.#layers, [process.execPath, FIRST_BOOT, document]);

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { VirtualClock } from '../../kube/clock.ts';
+import { minutes, seconds } from '../../kube/duration.ts';
+import { MemoryKube } from '../../kube/memory.ts';
+import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
+import { bundleOf, NOW, secretOf, testClient, testSigner } from '../testing.ts';
+import { Feed, type FeedMessage } from './feed.ts';
+import { isRefusing, type Patch, type Snapshot } from './model.ts';
+import { MOST_SESSIONS, SESSION_MS, type Principal, Sessions } from './sessions.ts';
+
+async function feedOver(t: TestContext, kube: MemoryKube): Promise<Feed> {
+  const feed = new Feed({ kube, server: 'https://cluster' });
+  t.after(() => feed.stop());
+  await feed.start();
+  return feed;
+}
+
+function nextPatch(feed: Feed, is: (patch: Patch) => boolean): Promise<FeedMessage> {
+  return new Promise(resolve => {
+    const stop = feed.subscribe(message => {
+      if (!is(JSON.parse(message.data) as Patch)) return;
+      stop();
+      resolve(message);
+    });
+  });
+}
+
+describe('the live model', () => {
+  test('a change is told as the items that changed, and as what happened', async t => {
+    const kube = new MemoryKube();
+    const signer = await testSigner('signer');
+    await kube.create(SECRETS, secretOf('signer', signer, 'signer'));
+    await kube.create(SECRETS, secretOf('leaf', await testClient(signer, 'user'), 'target'));
+    const feed = await feedOver(t, kube);
+    const { sections } = JSON.parse(feed.snapshot().data) as Snapshot;
+    assert.deepEqual(
+      sections.certificates.map(({ metadata }) => metadata.name),
+      ['leaf', 'signer'],
+    );
+    const told = nextPatch(feed, ({ set }) => set.bundles !== undefined);
+    await kube.create(CONFIG_MAPS, bundleOf('ca', signer));
+    const patch = JSON.parse((await told).data) as Patch;
+    assert.deepEqual(
+      patch.set.bundles?.map(({ metadata }) => metadata.name),
+      ['ca'],
+    );
+    // The leaf is trusted through it from now on; the signer, which signed itself, too.
+    assert.deepEqual(
+      patch.set.certificates?.map(({ metadata }) => metadata.name),
+      ['leaf', 'signer'],
+    );
+    assert.deepEqual(
+      patch.set.changes?.map(({ what }) => what),
+      ['BundleChanged'],
+    );
+    assert.equal(patch.set.nodes, undefined);
+  });
+
+  test('who was away hears what was missed; who was away too long starts again', async t => {
+    const kube = new MemoryKube();
+    const feed = await feedOver(t, kube);
+    const { id } = feed.snapshot();
+    assert.deepEqual(feed.since(id), []);
+    const told = nextPatch(feed, ({ set }) => set.bundles !== undefined);
+    await kube.create(CONFIG_MAPS, bundleOf('ca', await testSigner('signer')));
+    const patch = await told;
+    assert.deepEqual(feed.since(id)?.at(-1), patch);
+    assert.deepEqual(feed.since(patch.id), []);
+    assert.equal(feed.since('somebody-else-1'), undefined);
+  });
+
+  test('a refusal counts while it is not older than the last acceptance', () => {
+    const refusal = { by: 'server', reason: 'x', from: 'a', to: 'b', lastAt: '2026-01-01T00:00:00Z' };
+    assert.equal(isRefusing({ refusals: [] }), false);
+    assert.equal(isRefusing({ refusals: [refusal] }), true);
+    assert.equal(isRefusing({ refusals: [refusal], lastAcceptedAt: '2026-01-01T00:00:02Z' }), true, 'one way of two');
+    assert.equal(isRefusing({ refusals: [refusal], lastAcceptedAt: '2026-01-01T00:01:00Z' }), false);
+  });
+});
+
+describe('sessions', () => {
+  const principal = {} as Principal;
+
+  test('a link is good once and for an hour', async () => {
+    const clock = new VirtualClock(NOW);
+    const sessions = new Sessions(clock);
+    const [first, second] = [sessions.makeLink(), sessions.makeLink()];
+    assert.notEqual(first, second);
+    assert.equal(sessions.useLink(first), true);
+    assert.equal(sessions.useLink(first), false);
+    await clock.advanceTo(new Date(NOW.getTime() + minutes(61)));
+    assert.equal(sessions.useLink(second), false);
+    assert.equal(sessions.useLink('guess'), false);
+  });
+
+  test('only so many links and sessions at a time; they end by themselves and take their streams along', async () => {
+    const clock = new VirtualClock(NOW);
+    const unused: Principal[] = [];
+    const sessions = new Sessions(clock, left => unused.push(left));
+    const oldest = sessions.makeLink();
+    for (let count = 0; count < 16; count++) sessions.makeLink();
+    assert.equal(sessions.useLink(oldest), false);
+    const opened = Array.from({ length: MOST_SESSIONS }, () => sessions.open(principal));
+    assert.ok(opened.every(session => session !== undefined));
+    assert.equal(sessions.open(principal), undefined);
+    let isClosed = false;
+    opened[0]?.session.streams.add(() => {
+      isClosed = true;
+    });
+    assert.equal(sessions.find(opened[0]?.cookie), opened[0]?.session);
+    await clock.advanceTo(new Date(NOW.getTime() + SESSION_MS + seconds(1)));
+    assert.equal(sessions.find(opened[0]?.cookie), undefined);
+    assert.equal(isClosed, true);
+    assert.deepEqual(unused, [principal]);
+    assert.ok(sessions.open(principal));
+  });
+});

@@ -1,0 +1,78 @@
+/** `rotunda console` as a process: its one line, its link, its end, and what it says to bad input. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { type Api, startApi } from '../../src/api/api.ts';
+
+const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
+
+describe('rotunda console', () => {
+  let dir = '';
+  let api: Api;
+
+  before(async () => {
+    dir = mkdtempSync(join(tmpdir(), 'rotunda-console-'));
+    api = await startApi({ dir });
+  });
+
+  after(async () => {
+    await api.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  const start = (...args: readonly string[]): ChildProcess =>
+    spawn(process.execPath, [main, 'console', '--kubeconfig', join(dir, 'kubeconfig'), ...args], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+
+  test('prints one line with a link that logs in once, and ends when told to', async () => {
+    const child = start();
+    const [chunk] = (await once(child.stdout as NodeJS.ReadableStream, 'data')) as [Buffer];
+    const [, url, link] = /^ready: (http:\/\/127\.0\.0\.1:\d+), log in once with \1\/#login=([\w-]{43})\n$/.exec(String(chunk)) ?? [];
+    assert.ok(url !== undefined && link !== undefined, String(chunk));
+    const logIn = () =>
+      fetch(`${url}/api/login`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ link }),
+      });
+    const first = await logIn();
+    assert.equal(first.status, 200);
+    assert.equal(((await first.json()) as { user: string }).user, 'system:admin');
+    assert.equal((await logIn()).status, 401);
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    assert.deepEqual(await ended, [0, null]);
+  });
+
+  for (const [what, args, code, message] of [
+    ['another address without TLS', ['--host', '0.0.0.0'], 2, /--host 0\.0\.0\.0 can be reached by others: give --tls-cert and --tls-key/],
+    ['a certificate without its key', ['--tls-cert', 'x'], 2, /--tls-cert and --tls-key go together/],
+    ['files that are not there', ['--tls-cert', '/nonexistent/a', '--tls-key', '/nonexistent/b'], 2, /ENOENT/],
+    ['a port that is none', ['--port', '70000'], 2, /--port must be a number from 0 to 65535/],
+    ['an unknown flag', ['--nonsense'], 2, /unknown option/],
+  ] as const) {
+    test(`${what}: one line and exit code ${code}`, () => {
+      const words = [main, 'console', '--kubeconfig', join(dir, 'kubeconfig'), ...args];
+      const { status, stderr, stdout } = spawnSync(process.execPath, words, { encoding: 'utf8', timeout: 30_000 });
+      assert.match(stderr, message);
+      assert.equal(status, code);
+      assert.equal(stdout, '');
+    });
+  }
+
+  test('a cluster that does not answer: one line and exit code 1', async () => {
+    const other = mkdtempSync(join(tmpdir(), 'rotunda-console-'));
+    const gone = await startApi({ dir: other });
+    await gone.close();
+    const words = [main, 'console', '--kubeconfig', join(other, 'kubeconfig')];
+    const { status, stderr } = spawnSync(process.execPath, words, { encoding: 'utf8', timeout: 30_000 });
+    rmSync(other, { recursive: true, force: true });
+    assert.match(stderr, /^error: cannot reach the cluster at https:\/\/127\.0\.0\.1:\d+\/: .*\n$/);
+    assert.equal(status, 1);
+  });
+});
