@@ -167,16 +167,15 @@ export class Machine {
   }
 
   /** Runs a program inside, as root; gives what it printed, whatever its exit code. */
-  async run(argv: readonly string[], input = ''): Promise<{ code: number; stdout: string; stderr: string }> {
+  async run(argv: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
     const enter = ['-t', String(this.#required), '-m', '-u', '-i', '-p', '-r', '-w', '--', ...argv];
     return new Promise((resolve, reject) => {
       const limits = { timeout: COMMAND_TIMEOUT_MS, maxBuffer: COMMAND_OUTPUT_LIMIT, killSignal: 'SIGKILL' as const };
-      const child = execFile('nsenter', enter, { ...limits, env: INSIDE }, (error, stdout, stderr) => {
+      execFile('nsenter', enter, { ...limits, env: INSIDE }, (error, stdout, stderr) => {
         const code = error === null ? 0 : error.code;
         if (typeof code === 'number') resolve({ code, stdout, stderr });
         else reject(new Error(`${argv.join(' ')} on ${this.name}: ${error?.message}`));
       });
-      child.stdin?.end(input);
     });
   }
 
