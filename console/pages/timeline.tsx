@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Plan, PlanChange, PlanEvent } from '../../src/cli/plan/model.ts';
 import { itemsOf, type Model, serverNow } from '../live.ts';
 import { Card, Empty } from '../parts/card.tsx';
@@ -75,32 +75,45 @@ export function Timeline({ model }: PageProps) {
   );
 }
 
+/** One question at a time: what changes while it is being answered leads to the next one. */
 function usePlan(model: Model, days: string): { plan: Plan | undefined; problem: string | undefined } {
   const [plan, setPlan] = useState<Plan>();
   const [problem, setProblem] = useState<string>();
-  const [isFirst, setFirst] = useState(true);
+  const asking = useRef({ isRunning: false, isStale: false, days, timer: 0 });
   const { certificates, pools } = model.sections;
+  const ask = () => {
+    const state = asking.current;
+    state.isRunning = true;
+    state.isStale = false;
+    const asked = state.days;
+    getJson<Plan>(`api/plan?days=${asked}`)
+      .then(found => {
+        if (asked === state.days) setPlan(found);
+        setProblem(undefined);
+      })
+      .catch((error: unknown) => setProblem((error as Error).message))
+      .finally(() => {
+        state.isRunning = false;
+        if (state.isStale) state.timer = setTimeout(ask, SETTLE_MS);
+      });
+  };
   useEffect(() => {
-    const stop = new AbortController();
-    const timer = setTimeout(
-      () => {
-        setFirst(false);
-        getJson<Plan>(`api/plan?days=${days}`, stop.signal)
-          .then(found => {
-            setPlan(found);
-            setProblem(undefined);
-          })
-          .catch((error: unknown) => {
-            if (!stop.signal.aborted) setProblem((error as Error).message);
-          });
-      },
-      isFirst ? 0 : SETTLE_MS,
-    );
-    return () => {
-      clearTimeout(timer);
-      stop.abort();
-    };
+    const state = asking.current;
+    if (state.days !== days) setPlan(undefined);
+    state.days = days;
+    if (state.isRunning) state.isStale = true;
+    else {
+      clearTimeout(state.timer);
+      ask();
+    }
   }, [certificates, pools, days]);
+  useEffect(
+    () => () => {
+      asking.current.isStale = false;
+      clearTimeout(asking.current.timer);
+    },
+    [],
+  );
   return { plan, problem };
 }
 

@@ -98,16 +98,25 @@ async function provideEtcdTrust(inputs: ClusterInputs): Promise<void> {
   await kube.create(CONFIG_MAPS, bundleConfigMap(bundle, signer));
 }
 
-/** What signs the certificates of kubelets: kept, because nodes may be added later. The bundle comes last here too. */
+/**
+ * What signs the certificates of kubelets: kept, because nodes may be added later. The bundle comes last here too; what it held before
+ * stays in it.
+ */
 async function provideCsrSigner(inputs: ClusterInputs): Promise<void> {
   const { kube } = inputs;
-  const bundle = { namespace: MANAGED_NAMESPACE, name: 'csr-controller-ca' };
-  if ((await getIfPresent(kube, CONFIG_MAPS, bundle)) !== undefined) return;
+  const name = { namespace: MANAGED_NAMESPACE, name: 'csr-controller-ca' };
   await createOnce(kube, NAMESPACES, { metadata: { name: CSR_SIGNER.namespace } });
-  const signer = await issueSigner({ ...issuing(inputs), commonName: 'kube-csr-signer' });
-  await createOnce(kube, SECRETS, tlsSecret(CSR_SIGNER, signer));
-  const stored = loadSecret(await kube.get(SECRETS, CSR_SIGNER));
-  await createOnce(kube, CONFIG_MAPS, bundleConfigMap(bundle, stored));
+  if ((await getIfPresent(kube, SECRETS, CSR_SIGNER)) === undefined) {
+    const signer = await issueSigner({ ...issuing(inputs), commonName: 'kube-csr-signer' });
+    await createOnce(kube, SECRETS, tlsSecret(CSR_SIGNER, signer));
+  }
+  const bundle = bundleConfigMap(name, loadSecret(await kube.get(SECRETS, CSR_SIGNER)));
+  const existing = await getIfPresent(kube, CONFIG_MAPS, name);
+  const [own = '', known = ''] = [bundle.data?.[BUNDLE_KEY], existing?.data?.[BUNDLE_KEY]];
+  if (existing === undefined) await createOnce(kube, CONFIG_MAPS, bundle);
+  else if (!known.includes(own)) {
+    await kube.update(CONFIG_MAPS, { ...existing, data: { ...existing.data, [BUNDLE_KEY]: own + known } });
+  }
 }
 
 /** Tokens that kube-controller-manager signs itself; nobody does here. */

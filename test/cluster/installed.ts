@@ -63,34 +63,44 @@ export const LEADING: readonly Component[] = [
   { command: 'machine-config-controller', namespace: MCO, podLabel: 'k8s-app=machine-config-controller' },
 ];
 
+export interface InstalledOptions {
+  /** The program that is run as a component; the sources when absent. */
+  readonly program?: string | undefined;
+}
+
 /** Everything of `manifests/` on a real control plane without kubelets; processes of this machine are the pods. */
 export class Installed {
   readonly cluster: ControlPlane;
   readonly kubectl: Kubectl;
+  readonly #program: string;
   readonly #processes: ComponentProcess[] = [];
   readonly #heartbeats: Heartbeat[] = [];
 
-  private constructor(cluster: ControlPlane, kubectl: Kubectl) {
+  private constructor(cluster: ControlPlane, kubectl: Kubectl, program: string) {
     this.cluster = cluster;
     this.kubectl = kubectl;
+    this.#program = program;
   }
 
-  /** Starts a control plane and applies `folder` to it, as a user would. */
-  static async start({ binaries, kubectl: program }: Needs, folder: string = MANIFESTS): Promise<Installed> {
+  /** Starts a control plane and applies the manifests to it, as a user would. */
+  static async start(
+    { binaries, kubectl: tool }: Needs,
+    { program = MAIN }: InstalledOptions = {},
+  ): Promise<Installed> {
     const cluster = await startControlPlane(binaries, { audit: true });
     const kubectl: Kubectl = async (args, input) => {
-      const child = run(program, ['--kubeconfig', cluster.kubeconfig, ...args], {
+      const child = run(tool, ['--kubeconfig', cluster.kubeconfig, ...args], {
         timeout: KUBECTL_LIMIT_MS,
         maxBuffer: MOST_OUTPUT_BYTES,
       });
       child.child.stdin?.end(input);
       return (await child).stdout;
     };
-    const installed = new Installed(cluster, kubectl);
+    const installed = new Installed(cluster, kubectl, program);
     try {
       await kubectl(['apply', '-f', '-'], MONITORING_DEFINITIONS);
       await kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
-      await kubectl(['apply', '-k', folder]);
+      await kubectl(['apply', '-k', MANIFESTS]);
       return installed;
     } catch (error) {
       await installed.stop();
@@ -141,7 +151,7 @@ export class Installed {
 
   startProcess(name: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): ComponentProcess {
     const log = `${name}-${this.#processes.length}.log`;
-    const started = new ComponentProcess(join(this.cluster.dir, log), args, env);
+    const started = new ComponentProcess(join(this.cluster.dir, log), [this.#program, ...args], env);
     this.#processes.push(started);
     return started;
   }
@@ -183,7 +193,7 @@ export class ComponentProcess {
   constructor(log: string, args: readonly string[], env: Readonly<Record<string, string>>) {
     this.#log = log;
     const file = openSync(log, 'a', 0o600);
-    this.#child = spawn(process.execPath, [MAIN, ...args], {
+    this.#child = spawn(process.execPath, args, {
       stdio: ['ignore', file, file],
       env: { ...process.env, NODE_TEST_CONTEXT: undefined, POD_NAME: undefined, ...env },
     });

@@ -6,11 +6,8 @@ import { type Component, type ComponentProcess, findNeeds, Installed, LEADING, u
 
 const found = await findNeeds();
 /** Short, so that a killed leader is not waited for long; the order is that of the defaults. */
-const ELECTION = [
-  ['--leader-elect-lease-duration', '8s'],
-  ['--leader-elect-renew-deadline', '6s'],
-  ['--leader-elect-retry-period', '1s'],
-].flat();
+const ELECTION =
+  '--leader-elect-lease-duration 8s --leader-elect-renew-deadline 6s --leader-elect-retry-period 1s'.split(' ');
 const LEASE_DURATION_MS = 8_000;
 
 const LEASE_NAMES: Readonly<Record<string, string>> = {
@@ -20,7 +17,8 @@ const LEASE_NAMES: Readonly<Record<string, string>> = {
   'machine-config-controller': 'machine-config-controller',
 };
 
-describe('leadership', { skip: 'missing' in found && found.missing }, () => {
+// Mostly waiting: two at a time.
+describe('leadership', { skip: 'missing' in found && found.missing, concurrency: 2 }, () => {
   let installed: Installed;
 
   before(async () => {

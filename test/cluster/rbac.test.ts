@@ -4,47 +4,32 @@ import { readdirSync } from 'node:fs';
 import { get } from 'node:https';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { Node } from 'kubernetes-types/core/v1.d.ts';
+import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { NOT_AFTER } from '../../src/certrotation/annotations.ts';
-import { CLUSTER_OPERATORS } from '../../src/controller/cluster-operator-status.ts';
-import { ETCDS } from '../../src/etcd/resources.ts';
 import { HttpKube } from '../../src/kube/client.ts';
-import { systemClock } from '../../src/kube/clock.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import { loadAccess } from '../../src/kube/kubeconfig.ts';
+import { listAll } from '../../src/kube/list.ts';
 import type { Kube } from '../../src/kube/port.ts';
 import { CONFIG_MAPS, NODES, PODS, SECRETS } from '../../src/kube/resource.ts';
-import { KUBE_API_SERVERS } from '../../src/kube-apiserver/resources.ts';
-import { provideClusterInputs } from '../../src/local/cluster-inputs.ts';
 import { CONTROLLER_CONFIGS } from '../../src/machine-config-api/controller-config.ts';
 import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS } from '../../src/machine-config-api/machine-config.ts';
-import {
-  CONTROLLER_CONFIG_NAME,
-  LAST_SYNCED_CONTROLLER_CONFIG,
-  MCO_NAMESPACE,
-} from '../../src/machine-config-api/names.ts';
-import { systemKeys } from '../../src/pki/keys.ts';
+import { CONTROLLER_CONFIG_NAME, MCO_NAMESPACE } from '../../src/machine-config-api/names.ts';
 import { PathMap } from '../../src/staticpod/node/path-map.ts';
 import { accountName, describeAccess, readAccesses } from './audit.ts';
-import { type Component, type ComponentProcess, findNeeds, Installed, LEADING, until } from './installed.ts';
-import { PretendKubelet } from './pretend-kubelet.ts';
+import { findNeeds, type Installed, LEADING, until } from './installed.ts';
 import { describeRight, needs, rightsOf } from './rights.ts';
+import { DAEMON, MASTER, Scenario, SERVER, WORKER } from './scenario.ts';
 
 const found = await findNeeds();
-const CLUSTER = { name: 'cluster' };
 const KA = 'openshift-kube-apiserver';
 const ETCD = 'openshift-etcd';
 const CONFIG = 'openshift-config';
-const SERVER: Component = {
-  command: 'machine-config-server',
-  namespace: MCO_NAMESPACE,
-  podLabel: 'k8s-app=machine-config-server',
-};
-const DAEMON: Component = { command: 'machine-config-daemon', namespace: MCO_NAMESPACE };
 const INSTALLER = { namespace: KA, name: 'installer-sa' };
 const RECOVERY = { namespace: KA, name: 'localhost-recovery-client' };
-const WORKER = 'worker-0';
-const MASTER = 'master-0';
+/** So that the lease of a killed leader is not waited for long. */
+const QUICK_ELECTION =
+  '--leader-elect-lease-duration 6s --leader-elect-renew-deadline 4s --leader-elect-retry-period 1s'.split(' ');
 const WATCHED = ['secrets', 'configmaps', 'nodes'];
 
 /**
@@ -94,64 +79,26 @@ const RESERVES: Readonly<Record<string, readonly (readonly [right: RegExp, why: 
 };
 
 describe('the roles that are installed', { skip: 'missing' in found && found.missing }, () => {
+  let scenario: Scenario;
   let installed: Installed;
   let kube: Kube;
-  const kubelets: PretendKubelet[] = [];
-  const processes: ComponentProcess[] = [];
 
   before(async () => {
     if ('missing' in found) return;
-    installed = await Installed.start(found);
-    ({ kube } = installed.cluster);
-    await installed.node(MASTER, 'master');
-    await provideClusterInputs({
-      kube,
-      clock: systemClock,
-      keys: systemKeys,
-      // Three make it highly available: without startup monitor, with guards.
-      controlPlane: new Map([MASTER, 'master-1', 'master-2'].map(name => [name, name])),
-      hasEtcd: true,
-    });
-    kubelets.push(new PretendKubelet(kube, ETCD, 'etcd-pod'), new PretendKubelet(kube, KA, 'kube-apiserver-pod'));
-    for (const kubelet of kubelets) kubelet.start();
+    scenario = await Scenario.start(found, { election: QUICK_ELECTION });
+    ({ installed, kube } = scenario);
   });
 
-  after(async () => {
-    for (const kubelet of kubelets) await kubelet.stop();
-    await installed?.stop();
-  });
-
-  const component = (command: string) => LEADING.find(each => each.command === command) as Component;
-  const start = async (...args: Parameters<Installed['startComponent']>) => {
-    const started = await installed.startComponent(...args);
-    processes.push(started);
-    return started;
-  };
+  after(() => scenario?.stop());
 
   test('the etcd operator founds a cluster: certificates, a revision, an installer', async () => {
-    await start(component('etcd-operator'));
-    await until('revision 1 of etcd on its node', async () => {
-      const { status } = await kube.get(ETCDS, CLUSTER);
-      return status?.nodeStatuses?.some(({ currentRevision }) => (currentRevision ?? 0) >= 1) ? true : undefined;
-    });
+    await scenario.etcdOperator();
     const { data = {} } = await kube.get(SECRETS, { namespace: ETCD, name: 'etcd-all-certs' });
     assert.ok(Object.hasOwn(data, `etcd-serving-${MASTER}.crt`), Object.keys(data).join());
   });
 
   test('the kube-apiserver operator makes its chains, rolls a revision out and is available', async () => {
-    await start(component('kube-apiserver-operator'));
-    await until('kube-apiserver to be available', async () => {
-      const { status } = await kube.get(CLUSTER_OPERATORS, { name: 'kube-apiserver' });
-      return status?.conditions?.some(({ type, status: is }) => type === 'Available' && is === 'True') || undefined;
-    });
-    await until('nothing to be degraded', async () => {
-      const { status } = await kube.get(KUBE_API_SERVERS, CLUSTER);
-      const degraded = (status?.conditions ?? []).filter(
-        ({ type, status: is }) => type.endsWith('Degraded') && is === 'True',
-      );
-      if (degraded.length > 0) throw new Error(JSON.stringify(degraded));
-      return true;
-    });
+    await scenario.kubeApiserverOperator();
     // A rotation by hand: the Secret is updated in place.
     const key = { namespace: KA, name: 'kubelet-client' };
     const before = (await kube.get(SECRETS, key)).data?.['tls.crt'];
@@ -162,26 +109,10 @@ describe('the roles that are installed', { skip: 'missing' in found && found.mis
     );
   });
 
-  test('machine configuration is collected, rendered and pointed at', async () => {
-    await start(component('machine-config-operator'));
-    await start(component('machine-config-controller'));
-    for (const name of ['master', 'worker']) {
-      await until(`a rendered config of pool ${name}`, async () => {
-        const { spec } = await kube.get(MACHINE_CONFIG_POOLS, { name });
-        return spec?.configuration?.name || undefined;
-      });
-    }
-  });
+  test('machine configuration is collected, rendered and pointed at', () => scenario.machineConfig());
 
   test('a machine gets its first config from the server', async () => {
-    const { data = {} } = await kube.get(SECRETS, { namespace: MCO_NAMESPACE, name: 'machine-config-server-tls' });
-    const [cert, key] = ['tls.crt', 'tls.key'].map(name =>
-      installed.file(`mcs-${name}`, Buffer.from(data[name] ?? '', 'base64').toString()),
-    ) as [string, string];
-    const flags = ['--cert', cert, '--key', key, '--host', '127.0.0.1', '--port', '0'];
-    const server = await start(SERVER, flags);
-    await server.says('serving first configs');
-    const [, port = ''] = /"port":(\d+)/.exec(server.log) ?? [];
+    const port = await scenario.machineConfigServer();
     const root = await kube.get(CONFIG_MAPS, { namespace: 'kube-system', name: 'root-ca' });
     const config = await until('an answer', () =>
       ask(`https://localhost:${port}/config/worker`, root.data?.['ca.crt']),
@@ -190,23 +121,12 @@ describe('the roles that are installed', { skip: 'missing' in found && found.mis
   });
 
   test('an agent writes certificates to its disk and says so on its own Node', async () => {
-    await installed.node(WORKER, 'worker');
-    const kubelet = await installed.cluster.kubeconfigOf(`system:node:${WORKER}`, ['system:nodes']);
-    await start(DAEMON, [
-      ...['--local', '--root', installed.directory('node'), '--node-name', WORKER, '--node-kubeconfig', kubelet],
-      ...['--no-kubelet-healthz-enabled', '--metrics-listen', '127.0.0.1:0', '--health-listen', '127.0.0.1:0'],
-    ]);
-    const { resourceVersion } = (await kube.get(CONTROLLER_CONFIGS, { name: CONTROLLER_CONFIG_NAME })).metadata ?? {};
-    await until('the agent to have synced', async () => {
-      const { metadata }: Node = await kube.get(NODES, { name: WORKER });
-      const synced = metadata?.annotations?.[LAST_SYNCED_CONTROLLER_CONFIG];
-      return synced !== undefined && Number(synced) >= Number(resourceVersion) ? true : undefined;
-    });
+    await scenario.agent();
     assert.ok(readdirSync(join(installed.directory('node'), 'etc/kubernetes')).includes('kubelet-ca.crt'));
   });
 
   test('installer, cert-syncer and regeneration controller do with their namespaces', async () => {
-    const [pod] = kubelets[1]?.installers ?? [];
+    const [pod] = scenario.apiserverKubelet.installers;
     const disk = installed.directory('master');
     const map = new PathMap(
       ['/etc/kubernetes', '/var/lock'].map(inside => ({ inside, outside: installed.directory(`master${inside}`) })),
@@ -249,7 +169,7 @@ describe('the roles that are installed', { skip: 'missing' in found && found.mis
   });
 
   test('no component was refused anything, and none holds a right it has no use for', async () => {
-    for (const each of processes) assert.ok(each.isRunning, each.log.slice(-2000));
+    for (const each of scenario.processes.values()) assert.ok(each.isRunning, each.log.slice(-2000));
     const accounts = [
       ...[...LEADING, SERVER, DAEMON].map(({ namespace, command: name }) => ({ namespace, name })),
       INSTALLER,
@@ -277,6 +197,28 @@ describe('the roles that are installed', { skip: 'missing' in found && found.mis
     }
     const node = readAccesses(installed.auditLog, `system:node:${WORKER}`);
     assert.deepEqual(node.filter(({ code }) => code === 403).map(describeAccess), []);
+  });
+
+  test('kill -9 of every component and a start: they go on, and nothing is made anew', async () => {
+    const versions = async () => {
+      const objects = await Promise.all(
+        [SECRETS, CONFIG_MAPS].map(resource => listAll<Secret | ConfigMap>(kube, resource, {})),
+      );
+      const ours = objects
+        .flatMap(({ items }) => items)
+        .filter(({ metadata }) => metadata?.namespace?.startsWith('openshift-'));
+      return ours.map(({ metadata }) => `${metadata?.namespace}/${metadata?.name} ${metadata?.resourceVersion}`).sort();
+    };
+    const before = await versions();
+    await Promise.all([...scenario.processes.values()].map(each => each.kill('SIGKILL')));
+    await Promise.all([
+      scenario.etcdOperator(),
+      scenario.kubeApiserverOperator(),
+      scenario.machineConfig(),
+      scenario.machineConfigServer(),
+      scenario.agent(),
+    ]);
+    assert.deepEqual(await versions(), before);
   });
 
   test("the agent's account reads neither Nodes nor Secrets, and writes nothing but events", async () => {

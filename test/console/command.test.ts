@@ -1,14 +1,21 @@
 /** `rotunda console` as a process: its one line, its link, its end, and what it says to bad input. */
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type Api, startApi } from '../../src/api/api.ts';
 
 const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
+
+async function run(...args: readonly string[]): Promise<{ status: number | null; stdout: string; stderr: string }> {
+  const child = spawn(process.execPath, [main, 'console', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const [stdout, stderr, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  return { status: status as number | null, stdout, stderr };
+}
 
 describe('rotunda console', () => {
   let dir = '';
@@ -56,9 +63,8 @@ describe('rotunda console', () => {
     ['a port that is none', ['--port', '70000'], 2, /--port must be a number from 0 to 65535/],
     ['an unknown flag', ['--nonsense'], 2, /unknown option/],
   ] as const) {
-    test(`${what}: one line and exit code ${code}`, () => {
-      const words = [main, 'console', '--kubeconfig', join(dir, 'kubeconfig'), ...args];
-      const { status, stderr, stdout } = spawnSync(process.execPath, words, { encoding: 'utf8', timeout: 30_000 });
+    test(`${what}: one line and exit code ${code}`, async () => {
+      const { status, stderr, stdout } = await run('--kubeconfig', join(dir, 'kubeconfig'), ...args);
       assert.match(stderr, message);
       assert.equal(status, code);
       assert.equal(stdout, '');
@@ -69,8 +75,7 @@ describe('rotunda console', () => {
     const other = mkdtempSync(join(tmpdir(), 'rotunda-console-'));
     const gone = await startApi({ dir: other });
     await gone.close();
-    const words = [main, 'console', '--kubeconfig', join(other, 'kubeconfig')];
-    const { status, stderr } = spawnSync(process.execPath, words, { encoding: 'utf8', timeout: 30_000 });
+    const { status, stderr } = await run('--kubeconfig', join(other, 'kubeconfig'));
     rmSync(other, { recursive: true, force: true });
     assert.match(stderr, /^error: cannot reach the cluster at https:\/\/127\.0\.0\.1:\d+\/: .*\n$/);
     assert.equal(status, 1);

@@ -11,8 +11,6 @@ import { HttpKube } from '../../src/kube/client.ts';
 import { loadAccess } from '../../src/kube/kubeconfig.ts';
 import { SECRETS, SERVICE_ACCOUNTS } from '../../src/kube/resource.ts';
 import { type LocalCluster, startLocalCluster } from '../../src/local/cluster.ts';
-import { etcdPart } from '../../src/local/etcd-part.ts';
-import { kubeApiserverPart } from '../../src/local/kube-apiserver-part.ts';
 import { MACHINE_CONFIG_POOLS } from '../../src/machine-config-api/machine-config.ts';
 import type { Prober } from '../../src/trust/prober.ts';
 import { Browser, barriers, findChromium, NO_CHROMIUM, shoot } from './browser.ts';
@@ -53,11 +51,6 @@ describe('the console in a browser', { skip: chromium === undefined ? NO_CHROMIU
       workers: 1,
       keyAlgorithm: 'P-256',
       programs: { useRealBinaries: false },
-      parts: [etcdPart, kubeApiserverPart],
-    });
-    await cluster.kube.create(MACHINE_CONFIG_POOLS, {
-      metadata: { name: 'worker' },
-      spec: { nodeSelector: { matchLabels: { 'node-role.kubernetes.io/worker': '' } } },
     });
     const access = await loadAccess({ path: cluster.kubeconfigPath });
     prober = await clusterProber(cluster.kube);

@@ -57,7 +57,7 @@ export function dashboard(): Dashboard {
 }
 
 /** Queries of a dashboard with Grafana's variables replaced by values of their kind. */
-export function queriesOf({ panels }: Dashboard): string[] {
+export function queriesOf({ panels }: Pick<Dashboard, 'panels'>): string[] {
   return panels
     .flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
     .map(expr =>

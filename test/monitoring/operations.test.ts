@@ -1,6 +1,6 @@
-/** docs/operations.md says what is so: its metrics, alerts, links and commands exist. */
+/** docs/operations.md and docs/compatibility.md say what is so: metrics, alerts, links, commands and keys exist. */
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { buildProgram } from '../../src/cli/program.ts';
@@ -26,7 +26,8 @@ test('every alert has a runbook, and no runbook is for an alert that is gone', (
 
 test('links lead somewhere', () => {
   const anchors = headingAnchors();
-  for (const [, target = ''] of OPERATIONS.matchAll(/\]\(([^)]+)\)/g)) {
+  const compatibility = readFileSync(join(ROOT, 'docs/compatibility.md'), 'utf8');
+  for (const [, target = ''] of (OPERATIONS + compatibility).matchAll(/\]\(([^)]+)\)/g)) {
     if (target.startsWith('#')) assert.ok(anchors.has(target.slice(1)), target);
     else assert.ok(existsSync(join(ROOT, 'docs', target)), target);
   }
@@ -48,3 +49,17 @@ test('every `rotunda` command in a code block is one, with flags it has', () => 
       );
   }
 });
+
+test('docs/compatibility.md names every key under rotunda.dev/ that the code writes, and no other', () => {
+  const sources = globSync('src/**/*.ts', { cwd: ROOT, exclude: path => path.endsWith('.test.ts') });
+  const used = keysIn(
+    sources.map(file => readFileSync(join(ROOT, file), 'utf8')).join('\n'),
+    /['`"]rotunda\.dev\/([a-z][\w-]*)/g,
+  );
+  const told = keysIn(readFileSync(join(ROOT, 'docs/compatibility.md'), 'utf8'), /^\| `rotunda\.dev\/([\w-]+)`/gm);
+  assert.deepEqual(told, used);
+});
+
+function keysIn(text: string, pattern: RegExp): string[] {
+  return [...new Set([...text.matchAll(pattern)].map(([, key = '']) => key))].toSorted();
+}

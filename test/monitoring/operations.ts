@@ -27,17 +27,3 @@ export function shellLines(): string[] {
     .map(line => line.replace(/(^|\s)#.*$/, '').trim())
     .filter(line => line !== '');
 }
-
-/** Rows of the table below a heading, cells without code marks. */
-export function tableBelow(heading: string): string[][] {
-  const [, text = ''] = PROSE.split(new RegExp(`^#+ ${heading}$`, 'm'));
-  const rows = text.split('\n').map(line => line.trim());
-  const start = rows.findIndex(line => line.startsWith('|'));
-  const length = rows.slice(start).findIndex(line => !line.startsWith('|'));
-  return rows.slice(start + 2, start + length).map(line =>
-    line
-      .slice(1, -1)
-      .split(' | ')
-      .map(cell => cell.trim().replaceAll('`', '')),
-  );
-}

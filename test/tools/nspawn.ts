@@ -186,7 +186,14 @@ export class Machine {
     return stdout.trim();
   }
 
-  /** Pulls the plug. */
+  /** Pulls the plug, and puts it in again. */
+  async cutPower(): Promise<void> {
+    await this.stop();
+    this.#isStopping = false;
+    this.start();
+  }
+
+  /** Switches it off at once; resolves when its last process has ended. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#process?.kill('SIGKILL');

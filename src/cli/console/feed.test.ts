@@ -1,15 +1,23 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
+import { startEngine } from '../../api/engine.ts';
 import { VirtualClock } from '../../kube/clock.ts';
 import { minutes, seconds } from '../../kube/duration.ts';
-import { MemoryKube } from '../../kube/memory.ts';
-import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
+import type { Kube } from '../../kube/port.ts';
+import { CONFIG_MAPS, NAMESPACES, SECRETS } from '../../kube/resource.ts';
 import { bundleOf, NOW, secretOf, testClient, testSigner } from '../testing.ts';
 import { Feed, type FeedMessage } from './feed.ts';
 import { isRefusing, type Patch, type Snapshot } from './model.ts';
 import { MOST_SESSIONS, SESSION_MS, type Principal, Sessions } from './sessions.ts';
 
-async function feedOver(t: TestContext, kube: MemoryKube): Promise<Feed> {
+async function startKube(t: TestContext): Promise<Kube> {
+  const { kube, close } = await startEngine();
+  t.after(() => close());
+  await kube.create(NAMESPACES, { metadata: { name: 'ns' } });
+  return kube;
+}
+
+async function feedOver(t: TestContext, kube: Kube): Promise<Feed> {
   const feed = new Feed({ kube, server: 'https://cluster' });
   t.after(() => feed.stop());
   await feed.start();
@@ -28,7 +36,7 @@ function nextPatch(feed: Feed, is: (patch: Patch) => boolean): Promise<FeedMessa
 
 describe('the live model', () => {
   test('a change is told as the items that changed, and as what happened', async t => {
-    const kube = new MemoryKube();
+    const kube = await startKube(t);
     const signer = await testSigner('signer');
     await kube.create(SECRETS, secretOf('signer', signer, 'signer'));
     await kube.create(SECRETS, secretOf('leaf', await testClient(signer, 'user'), 'target'));
@@ -58,7 +66,7 @@ describe('the live model', () => {
   });
 
   test('who was away hears what was missed; who was away too long starts again', async t => {
-    const kube = new MemoryKube();
+    const kube = await startKube(t);
     const feed = await feedOver(t, kube);
     const { id } = feed.snapshot();
     assert.deepEqual(feed.since(id), []);

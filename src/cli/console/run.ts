@@ -47,10 +47,10 @@ export async function runConsole(options: {
   }
 }
 
-const INPUT_FAULTS = ['EADDRINUSE', 'EADDRNOTAVAIL', 'EACCES', 'ENOENT', 'ENOTFOUND', 'EISDIR'];
+const INPUT_FAULTS = new Set(['EADDRINUSE', 'EADDRNOTAVAIL', 'EACCES', 'ENOENT', 'ENOTFOUND', 'EISDIR']);
 
 function asUsageError(error: unknown): never {
   const { code = '', message } = error as NodeJS.ErrnoException;
-  if (INPUT_FAULTS.includes(code) || code.startsWith('ERR_OSSL')) throw new UsageError(message);
+  if (INPUT_FAULTS.has(code) || code.startsWith('ERR_OSSL')) throw new UsageError(message);
   throw error;
 }

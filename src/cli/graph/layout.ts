@@ -22,7 +22,7 @@ const COLUMNS = [
   { kind: 'leaf', title: 'leaves' },
   { kind: 'process', title: 'processes' },
 ] as const;
-const BOX = { width: 270, height: 26, gapX: 130, gapY: 12, margin: 24, top: 56 };
+const BOX = { width: 262, height: 26, gapX: 96, gapY: 12, margin: 24, top: 56 };
 /** Characters that fit into a box. */
 const LONGEST_LABEL = 40;
 /** Each pass moves nodes towards those they are connected with; more than a few change nothing. */

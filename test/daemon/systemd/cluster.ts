@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
@@ -6,13 +5,15 @@ import { load } from 'js-yaml';
 import { type Api, startApi } from '../../../src/api/api.ts';
 import { kubeconfigFor } from '../../../src/api/kubeconfig.ts';
 import { silentLog } from '../../../src/controller/log.ts';
-import { BOOTSTRAP_KUBECONFIG, LIVE_KUBECONFIG } from '../../../src/daemon/certificates/paths.ts';
+import { LIVE_KUBECONFIG } from '../../../src/daemon/certificates/paths.ts';
 import { systemClock } from '../../../src/kube/clock.ts';
+import { createIfMissing } from '../../../src/kube/create-if-missing.ts';
 import { days } from '../../../src/kube/duration.ts';
 import { eventsTo } from '../../../src/kube/events.ts';
 import type { Kube } from '../../../src/kube/port.ts';
 import { NODES } from '../../../src/kube/resource.ts';
 import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS, type MachineConfig } from '../../../src/machine-config-api/machine-config.ts';
+import { type DisruptionPolicies, MACHINE_CONFIGURATIONS } from '../../../src/machine-config-api/machine-configuration.ts';
 import { CONFIG_MANAGED_NAMESPACE, MCO_NAMESPACE } from '../../../src/machine-config-api/names.ts';
 import { machineConfigController } from '../../../src/machine-config/controller/controller.ts';
 import { machineConfigOperator } from '../../../src/machine-config/operator/operator.ts';
@@ -33,6 +34,9 @@ const MAIN = new URL('../../../src/cli/main.ts', import.meta.url).pathname;
 /** Changes are gathered this long instead of five seconds. */
 const GATHER_MS = 20;
 const RENDERED_MS = 20_000;
+
+const HOST_MOUNT = '/rootfs';
+const CONTAINED = '/etc/systemd/system/machine-config-daemon.service.d/contained.conf';
 
 const PACKAGES = ['systemd', 'systemd-sysv', 'dbus', 'libpam-systemd', 'openssh-server'];
 /** The user that keys are for; nothing at boot that no test needs. */
@@ -110,6 +114,18 @@ export class SystemdCluster {
     return this.kube.get(MACHINE_CONFIGS, { name });
   }
 
+  /** What is to be done instead of a reboot. */
+  async setDisruptionPolicies(nodeDisruptionPolicy: DisruptionPolicies): Promise<void> {
+    const name = 'cluster';
+    await createIfMissing(this.kube, MACHINE_CONFIGURATIONS, { metadata: { name }, spec: { managementState: 'Managed' } });
+    const body = { spec: { nodeDisruptionPolicy } };
+    const { metadata } = await this.kube.patch(MACHINE_CONFIGURATIONS, { name }, { type: 'merge', body });
+    await until('the policies are in force', RENDERED_MS, async () => {
+      const { status } = await this.kube.get(MACHINE_CONFIGURATIONS, { name });
+      return status?.observedGeneration === metadata?.generation;
+    });
+  }
+
   async setMaxUnavailable(count: number): Promise<void> {
     const body = { spec: { maxUnavailable: count } };
     await this.kube.patch(MACHINE_CONFIG_POOLS, { name: POOL }, { type: 'merge', body });
@@ -123,14 +139,19 @@ export class SystemdCluster {
     return this.config(await this.wanted());
   }
 
-  /** A new machine in the pool, switched on; its agent makes it known by itself. */
-  async addNode(name: string): Promise<SystemdNode> {
+  /**
+   * A new machine in the pool, switched on. Its agent runs beside the other services, or, `contained`, as it does in a container: the
+   * machine is mounted elsewhere.
+   */
+  async addNode(name: string, { contained = false } = {}): Promise<SystemdNode> {
     const machine = this.#room.machine(name, {
       layers: this.#layers,
       readOnly: { '/opt/rotunda/node': process.execPath, '/opt/rotunda/bundle': this.#bundle },
     });
     machine.put('/etc/rotunda/kubeconfig', this.#api.kubeconfig, 0o600);
     machine.put(LIVE_KUBECONFIG, await this.#kubeconfigOf(name), 0o600);
+    if (contained)
+      machine.put(CONTAINED, `[Service]\nEnvironment=ROOT=${HOST_MOUNT}\nBindPaths=/:${HOST_MOUNT}\n`);
     await this.kube.create(NODES, { metadata: { name, labels: { [`node-role.kubernetes.io/${POOL}`]: '' } } });
     const node = new SystemdNode(machine, this.kube);
     this.nodes.push(node);
@@ -155,7 +176,7 @@ export class SystemdCluster {
     await this.#cluster.setSecret(MCO_NAMESPACE, 'node-bootstrapper-token', 'Opaque', { token: 'not-used-here' });
     const deps = { kube, clock: systemClock, events: eventsTo('test', () => {}), log: silentLog, version: VERSION };
     this.#running = Promise.all([
-      machineConfigOperator({ ...deps, releaseVersion: RELEASE }).run(this.#stop.signal),
+      machineConfigOperator({ ...deps, releaseVersion: RELEASE, disruptionPolicies: true }).run(this.#stop.signal),
       machineConfigController({ ...deps, delayMs: GATHER_MS }).run(this.#stop.signal),
     ]);
     await until('the pool is rendered', RENDERED_MS, async () => (await this.wanted().catch(() => '')) !== '');
@@ -164,17 +185,14 @@ export class SystemdCluster {
   /** What machines are installed from: our programs, and the first config as the machine-config server gives it. */
   async #makeImage(): Promise<void> {
     const programs = this.#room.layer('programs');
-    for (const [file, path] of [
-      ['kubelet', 'usr/bin/kubelet'],
-      ['crio.service', 'usr/lib/systemd/system/crio.service'],
-      ['machine-config-daemon.service', 'usr/lib/systemd/system/machine-config-daemon.service'],
-    ] as const) {
-      cpSync(join(IMAGE, file), join(programs, path), { recursive: true });
-    }
+    cpSync(join(IMAGE, 'kubelet'), join(programs, 'usr/bin/kubelet'), { recursive: true });
     const wants = join(programs, 'etc/systemd/system/multi-user.target.wants');
     mkdirSync(wants, { recursive: true });
-    for (const unit of ['crio.service', 'machine-config-daemon.service'])
+    for (const unit of ['crio.service', 'machine-config-daemon.service', 'telemetry.service']) {
+      cpSync(join(IMAGE, unit), join(programs, 'usr/lib/systemd/system', unit), { recursive: true });
       symlinkSync(`/usr/lib/systemd/system/${unit}`, join(wants, unit));
+    }
+    mkdirSync(join(programs, HOST_MOUNT));
     const [document] = await Promise.all([this.#firstBoot(), bundle(this.#bundle)]);
     this.#layers = [programs];
     const installed = await this.#room.layerBy('installed', this.#layers, [process.execPath, FIRST_BOOT, document]);
@@ -200,12 +218,6 @@ export class SystemdCluster {
     const ca = { chain: readCertificates(this.serverCa).certificates, key: this.#signer.key };
     return kubeconfigFor(this.#api.url, ca, client);
   }
-}
-
-export { BOOTSTRAP_KUBECONFIG, LIVE_KUBECONFIG };
-
-export function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }
 
 function issuing() {

@@ -1,32 +1,278 @@
+/** The real command on machines with a booted systemd: what it asks of services, reboots and logins really happens (spec 60). */
 import assert from 'node:assert/strict';
+import { createServer, type AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
+import { BOOTSTRAP_KUBECONFIG, LIVE_KUBECONFIG } from '../../../src/daemon/certificates/paths.ts';
+import { Kubeconfig } from '../../../src/daemon/certificates/kubeconfig.ts';
+import type { IgnitionConfig } from '../../../src/machine-config-api/ignition/types.ts';
+import type { MachineConfig } from '../../../src/machine-config-api/machine-config.ts';
+import {
+  DAEMON_REASON,
+  DAEMON_STATE,
+  DESIRED_DRAIN,
+  ROLE_LABEL,
+  SERVER_CA_DIGEST,
+  SSH_ACCESS,
+} from '../../../src/machine-config-api/names.ts';
+import { certificate } from '../../../src/machine-config/testing.ts';
 import { nspawnProblem } from '../../tools/nspawn.ts';
 import { SystemdCluster } from './cluster.ts';
 import type { SystemdNode } from './node.ts';
 
 const problem = nspawnProblem();
 
-describe('a node with systemd', { skip: problem ?? false }, () => {
+describe('nodes with systemd', { skip: problem ?? false }, () => {
   let cluster: SystemdCluster;
-  let node: SystemdNode;
+  let nodes: SystemdNode[] = [];
 
   before(async () => {
-    const t0 = performance.now();
     cluster = await SystemdCluster.start();
-    console.log('cluster', performance.now() - t0);
-    node = await cluster.addNode('worker-0');
-    console.log('machine', performance.now() - t0);
+    await cluster.setMaxUnavailable(2);
+    nodes = [await cluster.addNode('worker-0'), await cluster.addNode('worker-1', { contained: true })];
   });
   after(() => cluster?.close());
 
-  test('a new machine comes up', async () => {
-    const t0 = performance.now();
-    await node.isDone(await cluster.config(await cluster.wanted()));
-    console.log('done', performance.now() - t0, await node.annotations());
-    console.log(await node.machine.output('systemctl', '--failed', '--no-legend'));
-    console.log(await node.machine.output('systemd-analyze', 'time'));
-    console.log(await node.log());
-    console.log(node.read('/var/log/kubelet-life'), node.read('/var/log/crio-life'));
-    assert.equal(await node.drift(await cluster.config(await cluster.wanted())), undefined);
+  /** The same for every node, all at once. */
+  const onEach = async <T>(work: (node: SystemdNode) => Promise<T>) => Promise.all(nodes.map(work));
+  const bootIds = () => onEach(node => node.bootId());
+  const active = (unit: string) => onEach(node => node.property(unit, 'ActiveState'));
+  const read = (path: string) => nodes.map(node => node.read(path));
+
+  /** Rolls a MachineConfig out; every disk is what it says then. Gives the boots there were before. */
+  const roll = async (name: string, config: Omit<IgnitionConfig, 'ignition'>): Promise<string[]> => {
+    const before = await bootIds();
+    const rendered = await cluster.change(machineConfig(name, config));
+    await onEach(node => node.isDone(rendered));
+    assert.deepEqual(await onEach(node => node.drift(rendered)), [undefined, undefined]);
+    return before;
+  };
+
+  test('a new machine is what the machine-config server said, with everything running', async t => {
+    const began = performance.now();
+    const rendered = await cluster.config(await cluster.wanted());
+    await onEach(node => node.isDone(rendered));
+    t.diagnostic(`two machines booted and Done after ${Math.round(performance.now() - began)} ms`);
+    assert.deepEqual(await onEach(node => node.drift(rendered)), [undefined, undefined]);
+    for (const unit of ['kubelet', 'crio', 'telemetry', 'machine-config-daemon'])
+      assert.deepEqual(await active(`${unit}.service`), ['active', 'active'], unit);
+    assert.deepEqual(await onEach(node => node.machine.output('systemctl', '--failed', '--no-legend')), ['', '']);
+  });
+
+  describe('units that a reboot brings into force', () => {
+    const TICKER = `[Service]\nExecStart=${shell('echo one >>/var/log/ticker; exec sleep infinity')}\n[Install]\nWantedBy=multi-user.target\n`;
+
+    test('one that is new is started, one is masked, one has a drop-in; the machine really reboots', async t => {
+      const began = performance.now();
+      const before = await roll('99-units', {
+        systemd: {
+          units: [
+            { name: 'ticker.service', enabled: true, contents: TICKER },
+            { name: 'telemetry.service', mask: true },
+            { name: 'crio.service', dropins: [{ name: '10-test.conf', contents: '[Service]\nEnvironment=TEST=yes\n' }] },
+          ],
+        },
+      });
+      t.diagnostic(`drained, rebooted and Done after ${Math.round(performance.now() - began)} ms`);
+      const now = await bootIds();
+      assert.ok(now.every((id, index) => id !== before[index]));
+      assert.deepEqual(nodes.map(({ machine }) => machine.boots), [2, 2]);
+      assert.deepEqual(await active('ticker.service'), ['active', 'active']);
+      assert.deepEqual(await active('telemetry.service'), ['inactive', 'inactive']);
+      assert.deepEqual(await onEach(node => node.property('telemetry.service', 'LoadState')), ['masked', 'masked']);
+      assert.deepEqual(await onEach(node => node.property('crio.service', 'Environment')), ['TEST=yes', 'TEST=yes']);
+      for (const node of nodes) {
+        const refused = await node.machine.run(['systemctl', 'start', 'telemetry.service']);
+        assert.match(refused.stderr, /masked/);
+        assert.match((await node.annotations())[DESIRED_DRAIN] ?? '', /^uncordon-/);
+      }
+    });
+
+    test('one that is disabled stays off, one is unmasked, one leaves the config', async () => {
+      await roll('99-units', {
+        systemd: {
+          units: [
+            { name: 'ticker.service', enabled: false, contents: TICKER },
+            { name: 'telemetry.service', mask: false },
+          ],
+        },
+      });
+      assert.deepEqual(nodes.map(({ machine }) => machine.boots), [3, 3]);
+      assert.deepEqual(await active('ticker.service'), ['inactive', 'inactive']);
+      assert.deepEqual(await active('telemetry.service'), ['active', 'active']);
+      assert.deepEqual(await onEach(node => node.property('crio.service', 'Environment')), ['', '']);
+    });
+  });
+
+  describe('what needs no reboot', () => {
+    test('the container runtime is reloaded, then restarted', async () => {
+      const lives = read('/var/log/crio-life');
+      const since = () => read('/var/log/crio-life').map((text, index) => text.slice(lives[index]?.length));
+      const policy = '{"default":[{"type":"reject"}]}';
+      const before = await roll('99-policy', { storage: { files: [file('/etc/containers/policy.json', policy)] } });
+      assert.deepEqual(since(), ['reloaded\n', 'reloaded\n']);
+      const anchor = '/etc/pki/ca-trust/source/anchors/openshift-config-user-ca-bundle.crt';
+      await roll('99-trust', { storage: { files: [file(anchor, await certificate('users'))] } });
+      assert.deepEqual(since(), Array(2).fill('reloaded\nstopped\nstarted\n'));
+      assert.deepEqual(await bootIds(), before);
+    });
+
+    test('by policy a unit is read again and restarted, and reloaded for a file', async () => {
+      const unit = (text: string) =>
+        `[Service]\nExecStart=${shell(`echo ${text} >>/var/log/served; exec sleep infinity`)}\nExecReload=${shell('cat /etc/served.conf >>/var/log/served')}\n` +
+        '[Install]\nWantedBy=multi-user.target\n';
+      const config = (text: string, setting: string) => ({
+        systemd: { units: [{ name: 'served.service', enabled: true, contents: unit(text) }] },
+        storage: { files: [file('/etc/served.conf', `${setting}\n`)] },
+      });
+      await cluster.setDisruptionPolicies({
+        units: [
+          {
+            name: 'served.service',
+            actions: [{ type: 'DaemonReload' }, { type: 'Restart', restart: { serviceName: 'served.service' } }],
+          },
+        ],
+        files: [
+          { path: '/etc/served.conf', actions: [{ type: 'Reload', reload: { serviceName: 'served.service' } }] },
+        ],
+      });
+      await roll('99-served', { systemd: config('one', 'a').systemd });
+      assert.deepEqual(read('/var/log/served'), ['one\n', 'one\n']);
+      const before = await roll('99-served', config('one', 'b'));
+      assert.deepEqual(read('/var/log/served'), ['one\nb\n', 'one\nb\n']);
+      await roll('99-served', config('two', 'b'));
+      assert.deepEqual(read('/var/log/served'), ['one\nb\ntwo\n', 'one\nb\ntwo\n']);
+      assert.deepEqual(await bootIds(), before);
+    });
+
+    test('a key of the config lets its owner in, nobody else, and a login is told for ever', async () => {
+      const [key, stranger] = [await sshKey(nodes, 'key'), await sshKey(nodes, 'stranger')];
+      const before = await roll('99-keys', { passwd: { users: [{ name: 'core', sshAuthorizedKeys: [key] }] } });
+      assert.notEqual(stranger, key);
+      const accessed = () => onEach(async node => (await node.annotations())[SSH_ACCESS]);
+      for (const node of nodes) {
+        const port = await freePort();
+        await startSshd(node, port);
+        assert.notEqual((await ssh(node, port, 'stranger')).code, 0);
+        assert.equal((await node.annotations())[SSH_ACCESS], undefined);
+        assert.equal((await ssh(node, port, 'key')).stdout, 'core\n');
+        await node.until('the node says so', async () => (await node.annotations())[SSH_ACCESS] === 'accessed');
+        assert.match(await node.log(), /Detected a new login session/);
+      }
+      assert.deepEqual(await accessed(), ['accessed', 'accessed']);
+      assert.deepEqual(await bootIds(), before);
+    });
+
+    test('a unit that somebody disables is drift, until it is enabled again', async () => {
+      const [node] = nodes as [SystemdNode];
+      await node.machine.output('systemctl', 'disable', 'served.service');
+      await node.until('it is noticed', async () => (await node.annotations())[DAEMON_STATE] === 'Degraded');
+      assert.match((await node.annotations())[DAEMON_REASON] ?? '', /served\.service/);
+      await node.machine.output('systemctl', 'enable', 'served.service');
+      await node.until('it is mended', async () => (await node.annotations())[DAEMON_STATE] === 'Done');
+    });
+  });
+
+  describe('the server CA of the kubelet', () => {
+    /** What kubelets noted: started or stopped, in which boot, with which kubeconfig. */
+    const lives = () => read('/var/log/kubelet-life').map(text => text.trim().split('\n').map(line => line.split(' ')));
+    const hold = async (...cas: string[]) => {
+      const wanted = cas.map(pem => pem.trim()).join('\n');
+      await onEach(node =>
+        node.until('both kubeconfigs have the CAs', () =>
+          [BOOTSTRAP_KUBECONFIG, LIVE_KUBECONFIG].every(path => {
+            const authorities = new Kubeconfig(Buffer.from(node.read(path)), path).authorities.toString();
+            return authorities.trim() === wanted;
+          }),
+        ),
+      );
+    };
+    const said = () => onEach(async node => (await node.annotations())[SERVER_CA_DIGEST] ?? '');
+
+    test('a new one: stopped with the old kubeconfig, started with the new one, in the same boot', async () => {
+      const [before, boots, digests] = [lives(), await bootIds(), await said()];
+      const added = await certificate('kube-apiserver-service-network-signer');
+      await cluster.setServerCas(cluster.serverCa + added);
+      await hold(cluster.serverCa, added);
+      for (const [index, node] of nodes.entries()) {
+        const old = before[index]?.at(-1)?.[2];
+        await node.until('the kubelet runs again', () => (lives()[index]?.length ?? 0) >= (before[index]?.length ?? 0) + 2);
+        const life = lives()[index]?.slice(before[index]?.length) ?? [];
+        assert.deepEqual(life.map(([what]) => what), ['stopped', 'started']);
+        assert.deepEqual(life.map(([, boot]) => boot), [boots[index], boots[index]]);
+        assert.equal(life[0]?.[2], old);
+        assert.notEqual(life[1]?.[2], old);
+        await node.until('the node says so', async () => (await node.annotations())[SERVER_CA_DIGEST] !== digests[index]);
+        assert.equal(await node.property('kubelet.service', 'ActiveState'), 'active');
+        assert.equal((await node.annotations())[DAEMON_STATE], 'Done');
+      }
+    });
+
+    test('one of an endpoint it does not talk to, and one that leaves: written without a restart', async () => {
+      const [before, digests] = [lives(), await said()];
+      const deferred = await certificate('kube-apiserver-lb-signer');
+      await cluster.setServerCas(cluster.serverCa + deferred);
+      await hold(cluster.serverCa, deferred);
+      await onEach(node =>
+        node.until('the node says so', async () => !digests.includes((await node.annotations())[SERVER_CA_DIGEST] ?? '')),
+      );
+      assert.deepEqual(lives(), before);
+    });
+  });
+
+  test('the plug is pulled in the middle of an update: Done after it, complete', async () => {
+    const files = Array.from({ length: 50 }, (_, index) => file(`/etc/many/${index}`, `${index}\n`.repeat(100)));
+    const rendered = await cluster.change(machineConfig('99-many', { storage: { files } }));
+    await onEach(async node => {
+      const { boots } = node.machine;
+      await node.until('it writes', () => node.read('/etc/machine-config-daemon/rotunda-update-applying.json') !== '');
+      if (node.machine.boots === boots) await node.machine.cutPower();
+    });
+    await onEach(node => node.isDone(rendered));
+    assert.deepEqual(await onEach(node => node.drift(rendered)), [undefined, undefined]);
+    for (const node of nodes) assert.equal((await node.annotations())[DAEMON_REASON], '');
   });
 });
+
+function machineConfig(name: string, config: Omit<IgnitionConfig, 'ignition'>): MachineConfig {
+  const metadata = { name, labels: { [ROLE_LABEL]: 'worker' } };
+  return { metadata, spec: { config: { ignition: { version: '3.4.0' }, ...config } } };
+}
+
+function file(path: string, text: string) {
+  return { path, mode: 0o644, overwrite: true, contents: { source: `data:,${encodeURIComponent(text)}` } };
+}
+
+function shell(script: string): string {
+  return `/bin/sh -c '${script}'`;
+}
+
+/** A key pair that is the same on every node; gives the public half. */
+async function sshKey([first, ...others]: readonly SystemdNode[], name: string): Promise<string> {
+  if (first === undefined) return '';
+  const path = `/root/${name}`;
+  await first.machine.output('ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-C', name, '-f', path);
+  for (const { machine } of others)
+    await machine.output('sh', '-euc', 'umask 077; echo "$1" >"$2"', 'sh', first.read(path), path);
+  return first.read(`${path}.pub`).trim();
+}
+
+/** The machines share our network, so each needs a port of its own. */
+async function startSshd({ machine }: SystemdNode, port: number): Promise<void> {
+  await machine.output('mkdir', '-p', '/run/sshd');
+  const options = ['-o', `ListenAddress=127.0.0.1:${port}`, '-o', 'PasswordAuthentication=no'];
+  await machine.output('systemd-run', '--quiet', '--unit=sshd-test', '--', '/usr/sbin/sshd', '-D', ...options);
+}
+
+async function ssh({ machine }: SystemdNode, port: number, key: string): Promise<{ code: number; stdout: string }> {
+  const options = ['BatchMode=yes', 'StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'ConnectionAttempts=20'];
+  const flags = options.flatMap(option => ['-o', option]);
+  return machine.run(['ssh', '-q', '-i', `/root/${key}`, ...flags, '-p', String(port), 'core@127.0.0.1', 'whoami']);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise(resolve => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise(resolve => server.close(resolve));
+  return port;
+}
