@@ -7,7 +7,15 @@ import { postJson } from './request.ts';
 export type AskFor = (action: Action) => void;
 
 /** Shows what an action would do, and does it when the user says so. */
-export function ActionDialog({ action, onClose, onDone }: { action: Action; onClose: () => void; onDone: (text: string) => void }) {
+export function ActionDialog({
+  action,
+  onClose,
+  onDone,
+}: {
+  action: Action;
+  onClose: () => void;
+  onDone: (text: string) => void;
+}) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [preview, setPreview] = useState<ActionPreview>();
   const [problem, setProblem] = useState<string>();
@@ -42,13 +50,17 @@ export function ActionDialog({ action, onClose, onDone }: { action: Action; onCl
             <Icon name="error" /> {problem}
           </p>
         )}
-        {preview === undefined && problem === undefined && <p role="status">Running the rotation rules over a copy of the cluster</p>}
+        {preview === undefined && problem === undefined && (
+          <p role="status">Running the rotation rules over a copy of the cluster</p>
+        )}
         {preview?.refusal !== undefined && (
           <p class="notice bad" role="alert">
             <Icon name="error" /> {preview.refusal}
           </p>
         )}
-        {preview?.notes.map(note => <p key={note}>{note}</p>)}
+        {preview?.notes.map(note => (
+          <p key={note}>{note}</p>
+        ))}
         {preview !== undefined && preview.refusal === undefined && (
           <>
             <h3>What it would do</h3>
@@ -61,7 +73,11 @@ export function ActionDialog({ action, onClose, onDone }: { action: Action; onCl
               <Icon name="warning" /> It should wait: {preview.gate}
             </p>
             <label>
-              <input type="checkbox" checked={isOverriding} onChange={event => setOverriding(event.currentTarget.checked)} />{' '}
+              <input
+                type="checkbox"
+                checked={isOverriding}
+                onChange={event => setOverriding(event.currentTarget.checked)}
+              />{' '}
               Go ahead all the same; this is noted on the object
             </label>
           </div>

@@ -29,8 +29,8 @@ export function Login({ failure }: { failure?: string | undefined }) {
           <img src="icon.svg" alt="" width="28" height="28" /> Log in to Rotunda
         </h1>
         <p>
-          Open the link that <code>rotunda up</code> or <code>rotunda console</code> printed, or give a bearer token of the
-          cluster. You see and do what its owner may.
+          Open the link that <code>rotunda up</code> or <code>rotunda console</code> printed, or give a bearer token of
+          the cluster. You see and do what its owner may.
         </p>
         {problem !== undefined && (
           <p class="notice bad" role="alert">

@@ -18,7 +18,12 @@ const MOST = 200;
 
 /** Everything that is not as it should be, the worst first. */
 export function problemsOf(model: Model): Problem[] {
-  const problems = [...certificateProblems(model), ...operatorProblems(model), ...nodeProblems(model), ...handshakeProblems(model)];
+  const problems = [
+    ...certificateProblems(model),
+    ...operatorProblems(model),
+    ...nodeProblems(model),
+    ...handshakeProblems(model),
+  ];
   const limits = model.about.limits.map(
     (text): Problem => ({ id: `limit ${text}`, tone: 'warn', icon: 'info', what: 'Not shown', text }),
   );
@@ -68,7 +73,8 @@ function nodeProblems(model: Model): Problem[] {
   const nodes = itemsOf(model, 'nodes').flatMap(({ metadata: { name }, ready, machineConfig }): Problem[] => {
     const found: Problem[] = [];
     const href = '#/machine-config';
-    if (ready === false) found.push({ id: `node ${name}`, tone: 'bad', icon: 'error', what: 'Not ready', text: `node ${name}`, href });
+    if (ready === false)
+      found.push({ id: `node ${name}`, tone: 'bad', icon: 'error', what: 'Not ready', text: `node ${name}`, href });
     if (machineConfig?.state === 'Degraded') {
       const text = `node ${name}: ${machineConfig.reason ?? 'its agent gives no reason'}`;
       found.push({ id: `config ${name}`, tone: 'bad', icon: 'error', what: 'Degraded', text, href });
@@ -76,8 +82,30 @@ function nodeProblems(model: Model): Problem[] {
     return found;
   });
   const pools = itemsOf(model, 'pools').flatMap(({ metadata: { name }, degraded, paused, message = '' }): Problem[] => [
-    ...(degraded ? [{ id: `pool ${name}`, tone: 'bad' as const, icon: 'error' as const, what: 'Degraded', text: `pool ${name}: ${message}`, href: '#/machine-config' }] : []),
-    ...(paused ? [{ id: `paused ${name}`, tone: 'warn' as const, icon: 'pause' as const, what: 'Paused', text: `pool ${name}`, href: '#/machine-config' }] : []),
+    ...(degraded
+      ? [
+          {
+            id: `pool ${name}`,
+            tone: 'bad' as const,
+            icon: 'error' as const,
+            what: 'Degraded',
+            text: `pool ${name}: ${message}`,
+            href: '#/machine-config',
+          },
+        ]
+      : []),
+    ...(paused
+      ? [
+          {
+            id: `paused ${name}`,
+            tone: 'warn' as const,
+            icon: 'pause' as const,
+            what: 'Paused',
+            text: `pool ${name}`,
+            href: '#/machine-config',
+          },
+        ]
+      : []),
   ]);
   return [...nodes, ...pools];
 }

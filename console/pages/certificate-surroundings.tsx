@@ -38,13 +38,26 @@ export function OnNodes({ model, object }: { model: Model; object: ObjectRef }) 
           },
           {
             title: 'File',
-            cell: ({ delivery }) => delivery.files.map(file => <div key={file}><code class="break">{`${delivery.hostDirectory}/${file}`}</code></div>),
+            cell: ({ delivery }) =>
+              delivery.files.map(file => (
+                <div key={file}>
+                  <code class="break">{`${delivery.hostDirectory}/${file}`}</code>
+                </div>
+              )),
           },
           { title: 'Nodes', cell: ({ delivery }) => nodesOf(model, delivery.nodes).join(', ') || delivery.nodes },
-          { title: 'Read by', cell: ({ uses }) => [...new Set(uses.map(({ process, takes }) => `${process} (${takes})`))].join(', ') },
+          {
+            title: 'Read by',
+            cell: ({ uses }) => [...new Set(uses.map(({ process, takes }) => `${process} (${takes})`))].join(', '),
+          },
           {
             title: 'By way of',
-            cell: ({ path }) => path.slice(1).map(ref => <div key={ref.name}><a href={hrefOf(ref)}>{ref.name}</a></div>),
+            cell: ({ path }) =>
+              path.slice(1).map(ref => (
+                <div key={ref.name}>
+                  <a href={hrefOf(ref)}>{ref.name}</a>
+                </div>
+              )),
           },
         ]}
       />
@@ -60,9 +73,19 @@ function nodesOf(model: Model, set: NodeSet): string[] {
 }
 
 /** Who shows it to whom, and who verifies with it. */
-export function Connections({ model, object, trustedBy }: { model: Model; object: ObjectRef; trustedBy: readonly ObjectRef[] }) {
+export function Connections({
+  model,
+  object,
+  trustedBy,
+}: {
+  model: Model;
+  object: ObjectRef;
+  trustedBy: readonly ObjectRef[];
+}) {
   const isHeld = ({ presents, verifiesWith }: Side) =>
-    [presents, verifiesWith].some(held => typeof held === 'object' && 'object' in held && isSameObject(held.object, object));
+    [presents, verifiesWith].some(
+      held => typeof held === 'object' && 'object' in held && isSameObject(held.object, object),
+    );
   const edges = model.trust.edges.filter(({ client, server }) => isHeld(client) || isHeld(server));
   return (
     <Card title="Verifiers and connections" wide>
@@ -96,11 +119,13 @@ export function Connections({ model, object, trustedBy }: { model: Model; object
 
 function verifiersOf({ client, server }: Edge) {
   return [client, server].flatMap(({ process, verifiesWith }) =>
-    verifiesWith === undefined ? [] : [
-      <div key={process}>
-        {process} with <a href={hrefOf(verifiesWith.object)}>{verifiesWith.object.name}</a>
-      </div>,
-    ],
+    verifiesWith === undefined
+      ? []
+      : [
+          <div key={process}>
+            {process} with <a href={hrefOf(verifiesWith.object)}>{verifiesWith.object.name}</a>
+          </div>,
+        ],
   );
 }
 
@@ -133,15 +158,33 @@ export function HandshakeLabel({ model, edge }: { model: Model; edge: string }) 
 }
 
 /** What was heard of it: events, changes seen by this console, and the birth of the certificate. */
-export function History({ model, object, certificate, now }: { model: Model; object: ObjectRef; certificate: CertificateFacts | undefined; now: number }) {
+export function History({
+  model,
+  object,
+  certificate,
+  now,
+}: {
+  model: Model;
+  object: ObjectRef;
+  certificate: CertificateFacts | undefined;
+  now: number;
+}) {
   const { namespace, name } = object;
   const events = itemsOf(model, 'events')
     .filter(({ message }) => message.includes(`"${name}" in "${namespace}"`))
-    .map(({ metadata, lastAt, reason, message }) => ({ id: `event ${metadata.name}`, at: lastAt, what: reason, text: message }));
+    .map(({ metadata, lastAt, reason, message }) => ({
+      id: `event ${metadata.name}`,
+      at: lastAt,
+      what: reason,
+      text: message,
+    }));
   const changes = itemsOf(model, 'changes')
     .filter(change => change.namespace === namespace && change.object === `${object.kind.toLowerCase()}/${name}`)
     .map(({ metadata, at, what, text }) => ({ id: `change ${metadata.name}`, at, what, text }));
-  const birth = certificate === undefined ? [] : [{ id: 'birth', at: certificate.notBefore, what: 'Valid from', text: certificate.subject }];
+  const birth =
+    certificate === undefined
+      ? []
+      : [{ id: 'birth', at: certificate.notBefore, what: 'Valid from', text: certificate.subject }];
   const all = [...events, ...changes, ...birth].sort((a, b) => (a.at < b.at ? 1 : -1)).slice(0, MOST_HISTORY);
   return (
     <Card title="History" wide>

@@ -19,7 +19,8 @@ export function Certificate({ model, route, onAct }: PageProps) {
   const id = `${namespace}/${name}`;
   const item = object.kind === 'Secret' ? model.sections.certificates.get(id) : model.sections.bundles.get(id);
   const detail = useDetail(object, item);
-  if (item === undefined) return <Empty>There is no {objectText(object)} with certificates in it, or you may not see it.</Empty>;
+  if (item === undefined)
+    return <Empty>There is no {objectText(object)} with certificates in it, or you may not see it.</Empty>;
   const isBundle = 'keys' in item;
   return (
     <>
@@ -49,7 +50,11 @@ export function Certificate({ model, route, onAct }: PageProps) {
         </Card>
         <div class="stack">
           <Why next={item.next} notes={item.notes} now={now} />
-          {isBundle ? <Authorities item={item} now={now} /> : <Chain item={item} detail={detail} model={model} now={now} />}
+          {isBundle ? (
+            <Authorities item={item} now={now} />
+          ) : (
+            <Chain item={item} detail={detail} model={model} now={now} />
+          )}
           {!isBundle && <Names certificate={item.certificate} />}
           <Card title="Annotations">
             {detail === undefined || Object.keys(detail.annotations).length === 0 ? (
@@ -84,7 +89,19 @@ function useDetail(object: ObjectRef, item: CertificateItem | BundleItem | undef
 
 function certificateRows(certificate: CertificateFacts | undefined, now: number) {
   if (certificate === undefined) return [];
-  const { subject, issuer, isSelfSigned, groups, usages, notBefore, notAfter, key, signatureAlgorithm, serial, sha256 } = certificate;
+  const {
+    subject,
+    issuer,
+    isSelfSigned,
+    groups,
+    usages,
+    notBefore,
+    notAfter,
+    key,
+    signatureAlgorithm,
+    serial,
+    sha256,
+  } = certificate;
   return [
     ['Subject', <span class="break">{subject}</span>],
     ['Groups', groups.join(', ')],
@@ -159,20 +176,36 @@ function Names({ certificate }: { certificate: CertificateFacts | undefined }) {
   );
 }
 
-function Chain({ item, detail, model, now }: { item: CertificateItem; detail: ObjectDetail | undefined; model: Model; now: number }) {
+function Chain({
+  item,
+  detail,
+  model,
+  now,
+}: {
+  item: CertificateItem;
+  detail: ObjectDetail | undefined;
+  model: Model;
+  now: number;
+}) {
   const signer = item.signedBy;
-  const signerItem = signer && itemsOf(model, 'certificates').find(({ metadata }) => isSameObject(signer, { kind: 'Secret', namespace: metadata.namespace ?? '', name: metadata.name }));
+  const signerItem =
+    signer &&
+    itemsOf(model, 'certificates').find(({ metadata }) =>
+      isSameObject(signer, { kind: 'Secret', namespace: metadata.namespace ?? '', name: metadata.name }),
+    );
   return (
     <Card title="Chain">
       <ol class="chain">
-        {(detail?.chain ?? (item.certificate === undefined ? [] : [item.certificate])).map(({ sha256, subject, notAfter, key }) => (
-          <li key={sha256}>
-            <strong class="break">{subject}</strong>
-            <div class="sub">
-              {key}, ends <Relative at={notAfter} now={now} />, <code title={sha256}>{sha256.slice(0, 16)}</code>
-            </div>
-          </li>
-        ))}
+        {(detail?.chain ?? (item.certificate === undefined ? [] : [item.certificate])).map(
+          ({ sha256, subject, notAfter, key }) => (
+            <li key={sha256}>
+              <strong class="break">{subject}</strong>
+              <div class="sub">
+                {key}, ends <Relative at={notAfter} now={now} />, <code title={sha256}>{sha256.slice(0, 16)}</code>
+              </div>
+            </li>
+          ),
+        )}
         {signer !== undefined && signerItem?.certificate?.sha256 !== item.certificate?.sha256 && (
           <li>
             signed by <a href={hrefOf(signer)}>{signer.name}</a>
@@ -187,7 +220,9 @@ function Chain({ item, detail, model, now }: { item: CertificateItem; detail: Ob
           </li>
         )}
       </ol>
-      {signer === undefined && !item.certificate?.isSelfSigned && <p class="hint">Its signer is in no object we see.</p>}
+      {signer === undefined && !item.certificate?.isSelfSigned && (
+        <p class="hint">Its signer is in no object we see.</p>
+      )}
     </Card>
   );
 }
@@ -200,7 +235,8 @@ function Authorities({ item, now }: { item: BundleItem; now: number }) {
           <li key={sha256}>
             <strong class="break">{subject}</strong>
             <div class="sub">
-              {isExpired ? 'ended' : 'ends'} <Relative at={notAfter} now={now} />, <code title={sha256}>{sha256.slice(0, 16)}</code>
+              {isExpired ? 'ended' : 'ends'} <Relative at={notAfter} now={now} />,{' '}
+              <code title={sha256}>{sha256.slice(0, 16)}</code>
             </div>
           </li>
         ))}

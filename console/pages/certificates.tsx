@@ -53,8 +53,18 @@ export function Certificates({ model, route }: PageProps) {
             ['unmanaged', 'Unmanaged'],
           ]}
         />
-        <Select label="State" value={state} onChange={setState} options={[['', 'All states'], ...CERTIFICATE_STATES.map(word => [word, word] as const)]} />
-        <Select label="Namespace" value={namespace} onChange={setNamespace} options={[['', 'All namespaces'], ...namespaces.map(word => [word, word] as const)]} />
+        <Select
+          label="State"
+          value={state}
+          onChange={setState}
+          options={[['', 'All states'], ...CERTIFICATE_STATES.map(word => [word, word] as const)]}
+        />
+        <Select
+          label="Namespace"
+          value={namespace}
+          onChange={setNamespace}
+          options={[['', 'All namespaces'], ...namespaces.map(word => [word, word] as const)]}
+        />
       </Toolbar>
       <p class="count" role="status">
         {found.length} of {rows.length}
@@ -77,13 +87,22 @@ export function Certificates({ model, route }: PageProps) {
             ),
           },
           { title: 'Kind', sort: ({ item }) => item.role, cell: ({ item }) => <RoleLabel role={item.role} /> },
-          { title: 'State', sort: ({ item }) => CERTIFICATE_STATES.indexOf(item.state), cell: ({ item }) => <StateLabel state={item.state} /> },
+          {
+            title: 'State',
+            sort: ({ item }) => CERTIFICATE_STATES.indexOf(item.state),
+            cell: ({ item }) => <StateLabel state={item.state} />,
+          },
           { title: 'Issuer', sort: ({ issuer }) => issuer, cell: ({ issuer }) => <span class="break">{issuer}</span> },
-          { title: 'Ends', sort: ({ expires }) => expires || LAST, cell: ({ expires }) => <Relative at={expires} now={now} /> },
+          {
+            title: 'Ends',
+            sort: ({ expires }) => expires || LAST,
+            cell: ({ expires }) => <Relative at={expires} now={now} />,
+          },
           {
             title: 'Next',
             sort: ({ item: { next } }) => (next === undefined || next.action === 'fail' ? LAST : (next.at ?? '')),
-            cell: ({ item: { next } }) => (next === undefined ? '-' : next.at === undefined ? 'now' : <Relative at={next.at} now={now} />),
+            cell: ({ item: { next } }) =>
+              next === undefined ? '-' : next.at === undefined ? 'now' : <Relative at={next.at} now={now} />,
           },
         ]}
       />
@@ -105,7 +124,11 @@ function rowsOf(model: Model): Row[] {
   });
   const bundles = itemsOf(model, 'bundles').map((item): Row => {
     const { metadata, certificates: held } = item;
-    const expires = held.map(({ notAfter }) => notAfter).sort().at(-1) ?? '';
+    const expires =
+      held
+        .map(({ notAfter }) => notAfter)
+        .sort()
+        .at(-1) ?? '';
     const issuer = `${held.length} ${held.length === 1 ? 'authority' : 'authorities'}`;
     return { kind: 'ConfigMap', item, namespace: metadata.namespace ?? '', name: metadata.name, issuer, expires };
   });

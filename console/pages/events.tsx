@@ -13,7 +13,9 @@ export function Events({ model, route }: PageProps) {
   const [type, setType] = useState('');
   const events = itemsOf(model, 'events').toSorted((a, b) => (a.lastAt < b.lastAt ? 1 : -1));
   const found = events.filter(
-    event => (type === '' || event.type === type) && matches(search, event.reason, event.message, event.metadata.namespace, event.source, event.about),
+    event =>
+      (type === '' || event.type === type) &&
+      matches(search, event.reason, event.message, event.metadata.namespace, event.source, event.about),
   );
   return (
     <>
@@ -43,7 +45,10 @@ export function Events({ model, route }: PageProps) {
           {
             title: 'Type',
             cell: event => (
-              <Label tone={event.type === 'Warning' ? 'warn' : 'plain'} icon={event.type === 'Warning' ? 'warning' : 'info'}>
+              <Label
+                tone={event.type === 'Warning' ? 'warn' : 'plain'}
+                icon={event.type === 'Warning' ? 'warning' : 'info'}
+              >
                 {event.type}
               </Label>
             ),

@@ -4,8 +4,16 @@ import { StateLabel } from '../parts/label.tsx';
 /** The trust graph in words: signers, what they signed, where they are trusted, who shows and verifies. */
 export function GraphList({ graph }: { graph: CertificateGraph }) {
   const byId = new Map(graph.nodes.map(node => [node.id, node]));
-  const out = (id: string, kind: GraphEdge['kind']) => nodesOf(byId, graph.edges.filter(edge => edge.from === id && edge.kind === kind).map(({ to }) => to));
-  const into = (id: string, kind: GraphEdge['kind']) => nodesOf(byId, graph.edges.filter(edge => edge.to === id && edge.kind === kind).map(({ from }) => from));
+  const out = (id: string, kind: GraphEdge['kind']) =>
+    nodesOf(
+      byId,
+      graph.edges.filter(edge => edge.from === id && edge.kind === kind).map(({ to }) => to),
+    );
+  const into = (id: string, kind: GraphEdge['kind']) =>
+    nodesOf(
+      byId,
+      graph.edges.filter(edge => edge.to === id && edge.kind === kind).map(({ from }) => from),
+    );
   const signers = graph.nodes.filter(({ kind }) => kind === 'signer');
   const orphans = graph.nodes.filter(({ kind, id }) => kind === 'leaf' && out(id, 'issued-by').length === 0);
   const loose = graph.nodes.filter(({ kind, id }) => kind === 'bundle' && into(id, 'contained-in').length === 0);

@@ -1,7 +1,13 @@
 import { useMemo, useState } from 'preact/hooks';
 import { isRefusing } from '../../src/cli/console/model.ts';
 import { fitted, layoutOf } from '../../src/cli/graph/layout.ts';
-import { around, type CertificateGraph, certificateGraph, type GraphEdge, type GraphNode } from '../../src/cli/graph/model.ts';
+import {
+  around,
+  type CertificateGraph,
+  certificateGraph,
+  type GraphEdge,
+  type GraphNode,
+} from '../../src/cli/graph/model.ts';
 import { inventoryOf, itemsOf, type Model } from '../live.ts';
 import { Card } from '../parts/card.tsx';
 import { matches, Search, Select, Toolbar } from '../parts/filter.tsx';
@@ -60,7 +66,17 @@ function narrowed(graph: CertificateGraph, focus: string, search: string): Certi
 
 const ZOOMS = [0.5, 0.75, 1, 1.25, 1.5];
 
-function Drawing({ model, graph, focus, onFocus }: { model: Model; graph: CertificateGraph; focus: string; onFocus: (id: string) => void }) {
+function Drawing({
+  model,
+  graph,
+  focus,
+  onFocus,
+}: {
+  model: Model;
+  graph: CertificateGraph;
+  focus: string;
+  onFocus: (id: string) => void;
+}) {
   const [zoom, setZoom] = useState(1);
   const [pointed, setPointed] = useState('');
   const layout = useMemo(() => layoutOf(graph), [graph]);
@@ -84,8 +100,19 @@ function Drawing({ model, graph, focus, onFocus }: { model: Model; graph: Certif
         </span>
       </p>
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls must be reachable by keyboard */}
-      <div class="drawing" tabIndex={0} role="region" aria-label="Drawing of the trust graph; the list view says the same in words">
-        <svg width={layout.width * scale} height={layout.height * scale} viewBox={`0 0 ${layout.width} ${layout.height}`} role="group" aria-label="Trust graph">
+      <div
+        class="drawing"
+        tabIndex={0}
+        role="region"
+        aria-label="Drawing of the trust graph; the list view says the same in words"
+      >
+        <svg
+          width={layout.width * scale}
+          height={layout.height * scale}
+          viewBox={`0 0 ${layout.width} ${layout.height}`}
+          role="group"
+          aria-label="Trust graph"
+        >
           {layout.columns.map(({ kind, title, x }) => (
             <text key={kind} class={`heading ${kind}`} x={x} y={36}>
               {title}
@@ -102,7 +129,14 @@ function Drawing({ model, graph, focus, onFocus }: { model: Model; graph: Certif
             const box = layout.boxes.get(node.id);
             if (box === undefined) return undefined;
             return (
-              <Node key={node.id} node={node} box={box} isFocused={node.id === focus} onFocus={onFocus} onPoint={setPointed} />
+              <Node
+                key={node.id}
+                node={node}
+                box={box}
+                isFocused={node.id === focus}
+                onFocus={onFocus}
+                onPoint={setPointed}
+              />
             );
           })}
         </svg>
@@ -173,14 +207,20 @@ function Selected({ graph, id }: { graph: CertificateGraph; id: string }) {
 }
 
 function refusedEdges(model: Model): ReadonlySet<string> {
-  return new Set(itemsOf(model, 'handshakes').filter(isRefusing).map(({ edge }) => edge));
+  return new Set(
+    itemsOf(model, 'handshakes')
+      .filter(isRefusing)
+      .map(({ edge }) => edge),
+  );
 }
 
 function Handshakes({ model }: { model: Model }) {
   const now = useNow();
   return (
     <>
-      {!model.about.hasProber && <p class="notice info">Nobody tries handshakes here. `rotunda up` and `rotunda console --probe` do.</p>}
+      {!model.about.hasProber && (
+        <p class="notice info">Nobody tries handshakes here. `rotunda up` and `rotunda console --probe` do.</p>
+      )}
       <Table
         caption="Connections of the trust graph"
         empty="The trust graph has no connections."
@@ -200,7 +240,14 @@ function Handshakes({ model }: { model: Model }) {
             title: 'Last accepted',
             cell: ({ name }) => <Relative at={model.sections.handshakes.get(`/${name}`)?.lastAcceptedAt} now={now} />,
           },
-          { title: 'Refusals', cell: ({ name }) => model.sections.handshakes.get(`/${name}`)?.refusals.map(({ reason }) => reason).join('; ') },
+          {
+            title: 'Refusals',
+            cell: ({ name }) =>
+              model.sections.handshakes
+                .get(`/${name}`)
+                ?.refusals.map(({ reason }) => reason)
+                .join('; '),
+          },
         ]}
       />
     </>

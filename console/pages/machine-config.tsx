@@ -26,8 +26,8 @@ export function MachineConfig({ model, onAct }: PageProps) {
               title: 'Machines',
               cell: ({ updatedCount, machineCount, readyCount }) => (
                 <>
-                  <progress max={Math.max(1, machineCount)} value={updatedCount} aria-label="machines updated" /> {updatedCount} of {machineCount}{' '}
-                  updated, {readyCount} ready
+                  <progress max={Math.max(1, machineCount)} value={updatedCount} aria-label="machines updated" />{' '}
+                  {updatedCount} of {machineCount} updated, {readyCount} ready
                 </>
               ),
             },
@@ -63,12 +63,18 @@ export function MachineConfig({ model, onAct }: PageProps) {
             },
             { title: 'Status', cell: node => <NodeLabel node={node} /> },
             { title: 'Roles', cell: ({ roles }) => roles.join(', ') },
-            { title: 'Agent', sort: ({ machineConfig }) => machineConfig?.state ?? '', cell: node => <AgentLabel node={node} /> },
+            {
+              title: 'Agent',
+              sort: ({ machineConfig }) => machineConfig?.state ?? '',
+              cell: node => <AgentLabel node={node} />,
+            },
             { title: 'Current', cell: ({ machineConfig }) => <span class="break">{machineConfig?.current}</span> },
             {
               title: 'Wanted',
               cell: ({ machineConfig }) => (
-                <span class="break">{machineConfig?.desired === machineConfig?.current ? 'the same' : machineConfig?.desired}</span>
+                <span class="break">
+                  {machineConfig?.desired === machineConfig?.current ? 'the same' : machineConfig?.desired}
+                </span>
               ),
             },
             { title: 'Reason', cell: ({ machineConfig }) => <span class="break">{machineConfig?.reason}</span> },

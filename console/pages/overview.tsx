@@ -65,32 +65,84 @@ function Tiles({ model }: { model: Model }) {
   ];
   const signers = certificates.filter(({ role }) => role === 'signer');
   const leaves = certificates.filter(({ role }) => role !== 'signer');
-  const good = (items: readonly { readonly state: string }[]) => items.filter(({ state }) => state === 'Good' || state === 'Due').length;
+  const good = (items: readonly { readonly state: string }[]) =>
+    items.filter(({ state }) => state === 'Good' || state === 'Due').length;
   const operators = itemsOf(model, 'operators');
-  const healthy = operators.filter(({ conditions }) => !conditions.some(({ type, status }) => type.endsWith('Degraded') && status === 'True'));
+  const healthy = operators.filter(
+    ({ conditions }) => !conditions.some(({ type, status }) => type.endsWith('Degraded') && status === 'True'),
+  );
   const handshakes = itemsOf(model, 'handshakes').filter(({ accepted, refused }) => accepted + refused > 0);
   const accepted = handshakes.filter(handshake => !isRefusing(handshake));
   const pods = itemsOf(model, 'pods');
   return (
     <ul class="tiles" aria-label="Health at a glance">
-      <Tile title="Certificates" href="#/certificates?kind=target" part={good(leaves)} whole={leaves.length} word="good" />
+      <Tile
+        title="Certificates"
+        href="#/certificates?kind=target"
+        part={good(leaves)}
+        whole={leaves.length}
+        word="good"
+      />
       <Tile title="Signers" href="#/certificates?kind=signer" part={good(signers)} whole={signers.length} word="good" />
-      <Tile title="CA bundles" href="#/certificates?kind=ca-bundle" part={good(bundles)} whole={bundles.length} word="good" />
+      <Tile
+        title="CA bundles"
+        href="#/certificates?kind=ca-bundle"
+        part={good(bundles)}
+        whole={bundles.length}
+        word="good"
+      />
       <Tile title="Operators" href="#/rollouts" part={healthy.length} whole={operators.length} word="healthy" />
-      <Tile title="Nodes" href="#/machine-config" part={nodes.filter(({ ready }) => ready).length} whole={nodes.length} word="ready" />
-      <Tile title="Static pods" href="#/rollouts" part={pods.filter(({ ready }) => ready).length} whole={pods.length} word="ready" />
+      <Tile
+        title="Nodes"
+        href="#/machine-config"
+        part={nodes.filter(({ ready }) => ready).length}
+        whole={nodes.length}
+        word="ready"
+      />
+      <Tile
+        title="Static pods"
+        href="#/rollouts"
+        part={pods.filter(({ ready }) => ready).length}
+        whole={pods.length}
+        word="ready"
+      />
       {pools.length > 0 && (
-        <Tile title="Pools" href="#/machine-config" part={pools.filter(({ degraded }) => !degraded).length} whole={pools.length} word="healthy" />
+        <Tile
+          title="Pools"
+          href="#/machine-config"
+          part={pools.filter(({ degraded }) => !degraded).length}
+          whole={pools.length}
+          word="healthy"
+        />
       )}
       {model.about.hasProber && (
-        <Tile title="Connections" href="#/graph?view=handshakes" part={accepted.length} whole={handshakes.length} word="accepted" />
+        <Tile
+          title="Connections"
+          href="#/graph?view=handshakes"
+          part={accepted.length}
+          whole={handshakes.length}
+          word="accepted"
+        />
       )}
     </ul>
   );
 }
 
-function Tile({ title, href, part, whole, word }: { title: string; href: string; part: number; whole: number; word: string }) {
-  const [tone, icon]: [Tone, IconName] = whole === 0 ? ['plain', 'none'] : part === whole ? ['good', 'ok'] : ['warn', 'warning'];
+function Tile({
+  title,
+  href,
+  part,
+  whole,
+  word,
+}: {
+  title: string;
+  href: string;
+  part: number;
+  whole: number;
+  word: string;
+}) {
+  const [tone, icon]: [Tone, IconName] =
+    whole === 0 ? ['plain', 'none'] : part === whole ? ['good', 'ok'] : ['warn', 'warning'];
   return (
     <li>
       <a class={`tile ${tone}`} href={href}>
@@ -159,8 +211,8 @@ function StandIns({ model }: { model: Model }) {
   return (
     <Card title="Stand-ins in use" wide>
       <p>
-        <Icon name="info" /> {operands} on {new Set(standIns.map(({ node }) => node)).size} nodes: TLS servers that read the same files
-        and follow the same reload rules as the real program, which is not on this machine.
+        <Icon name="info" /> {operands} on {new Set(standIns.map(({ node }) => node)).size} nodes: TLS servers that read
+        the same files and follow the same reload rules as the real program, which is not on this machine.
       </p>
     </Card>
   );

@@ -11,7 +11,12 @@ const MOST_REVISIONS = 10;
 
 /** Revisions of the static pods, node by node, as they move. */
 export function Rollouts({ model }: PageProps) {
-  const operands = [...new Set([...itemsOf(model, 'revisions').map(({ operand }) => operand), ...itemsOf(model, 'nodes').flatMap(({ revisions }) => Object.keys(revisions))])].sort();
+  const operands = [
+    ...new Set([
+      ...itemsOf(model, 'revisions').map(({ operand }) => operand),
+      ...itemsOf(model, 'nodes').flatMap(({ revisions }) => Object.keys(revisions)),
+    ]),
+  ].sort();
   return (
     <>
       {operands.length === 0 && <Empty>No operator here rolls out static pods.</Empty>}
@@ -55,7 +60,11 @@ function Operand({ operand, model }: { operand: string; model: Model }) {
         columns={[
           { title: 'Revision', cell: ({ revision }) => String(revision) },
           { title: 'State', cell: ({ state }) => <RevisionLabel state={state} /> },
-          { title: 'Nodes', cell: ({ nodes: on, rollingOutTo }) => [...on, ...rollingOutTo.map(name => `${name} (installing)`)].join(', ') },
+          {
+            title: 'Nodes',
+            cell: ({ nodes: on, rollingOutTo }) =>
+              [...on, ...rollingOutTo.map(name => `${name} (installing)`)].join(', '),
+          },
           { title: 'Age', cell: ({ metadata }) => <Relative at={metadata.creationTimestamp} now={now} /> },
           { title: 'Reason', cell: ({ reason }) => <span class="break">{reason.split('\n', 1)[0]}</span> },
         ]}
@@ -107,7 +116,8 @@ function Operators({ model }: { model: Model }) {
   const now = useNow();
   const operators = itemsOf(model, 'operators');
   const find = (conditions: (typeof operators)[number]['conditions'], type: string) =>
-    conditions.find(condition => condition.type === type) ?? conditions.find(condition => condition.type.endsWith(type) && condition.status !== 'False');
+    conditions.find(condition => condition.type === type) ??
+    conditions.find(condition => condition.type.endsWith(type) && condition.status !== 'False');
   return (
     <Card title="Operators" wide>
       <Table
@@ -122,9 +132,18 @@ function Operators({ model }: { model: Model }) {
             cell: ({ conditions }: (typeof operators)[number]) => {
               const status = find(conditions, type)?.status ?? (type === 'Available' ? 'Unknown' : 'False');
               const isGood = status === (type === 'Available' ? 'True' : 'False');
-              const tone: Tone = isGood ? 'good' : status === 'Unknown' ? 'plain' : type === 'Progressing' ? 'info' : 'bad';
+              const tone: Tone = isGood
+                ? 'good'
+                : status === 'Unknown'
+                  ? 'plain'
+                  : type === 'Progressing'
+                    ? 'info'
+                    : 'bad';
               return (
-                <Label tone={tone} icon={isGood ? 'ok' : status === 'Unknown' ? 'none' : type === 'Progressing' ? 'moving' : 'error'}>
+                <Label
+                  tone={tone}
+                  icon={isGood ? 'ok' : status === 'Unknown' ? 'none' : type === 'Progressing' ? 'moving' : 'error'}
+                >
                   {status}
                 </Label>
               );
@@ -133,11 +152,24 @@ function Operators({ model }: { model: Model }) {
           {
             title: 'Message',
             cell: ({ conditions }) => {
-              const told = (['Degraded', 'Progressing', 'Available'] as const).map(type => find(conditions, type)).find(found => found?.message);
+              const told = (['Degraded', 'Progressing', 'Available'] as const)
+                .map(type => find(conditions, type))
+                .find(found => found?.message);
               return <span class="break">{told?.message?.split('\n', 1)[0]}</span>;
             },
           },
-          { title: 'Since', cell: ({ conditions }) => <Relative at={conditions.map(({ lastTransitionTime = '' }) => lastTransitionTime).sort().at(-1)} now={now} /> },
+          {
+            title: 'Since',
+            cell: ({ conditions }) => (
+              <Relative
+                at={conditions
+                  .map(({ lastTransitionTime = '' }) => lastTransitionTime)
+                  .sort()
+                  .at(-1)}
+                now={now}
+              />
+            ),
+          },
         ]}
       />
     </Card>

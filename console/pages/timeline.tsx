@@ -129,12 +129,21 @@ const ROTATION_REASONS: Readonly<Record<string, PlanChange>> = {
 function pastOf(model: Model): Past[] {
   const events = itemsOf(model, 'events').flatMap(({ metadata, reason, message, lastAt }): Past[] => {
     const change = Object.hasOwn(ROTATION_REASONS, reason) ? ROTATION_REASONS[reason] : undefined;
-    return change === undefined ? [] : [{ id: `event ${metadata.namespace}/${metadata.name}`, at: lastAt, change, text: message }];
+    return change === undefined
+      ? []
+      : [{ id: `event ${metadata.namespace}/${metadata.name}`, at: lastAt, change, text: message }];
   });
   const births = itemsOf(model, 'certificates').flatMap(({ metadata, role, certificate }): Past[] => {
     if (certificate === undefined || role === 'unmanaged') return [];
     const text = `${metadata.namespace}/${metadata.name}: the certificate in use is valid from here`;
-    return [{ id: `birth ${metadata.namespace}/${metadata.name}`, at: certificate.notBefore, change: role === 'signer' ? 'signer' : 'certificate', text }];
+    return [
+      {
+        id: `birth ${metadata.namespace}/${metadata.name}`,
+        at: certificate.notBefore,
+        change: role === 'signer' ? 'signer' : 'certificate',
+        text,
+      },
+    ];
   });
   return [...events, ...births]
     .filter(({ at }) => at !== '' && Date.parse(at) <= serverNow())
@@ -157,14 +166,25 @@ function Strip({ past, plan, now }: { past: readonly Past[]; plan: Plan | undefi
   // As much room for the past as for a third of what is to come.
   const from = now - spanMs / 3;
   const x = (at: number) => STRIP.left + ((at - from) / (until - from)) * (STRIP.right - STRIP.left);
-  const marks = [...past.map(({ at, change }) => ({ at: Date.parse(at), change })), ...(plan?.events ?? []).map(({ at, change }) => ({ at: Date.parse(at), change }))];
+  const marks = [
+    ...past.map(({ at, change }) => ({ at: Date.parse(at), change })),
+    ...(plan?.events ?? []).map(({ at, change }) => ({ at: Date.parse(at), change })),
+  ];
   const lane = (change: PlanChange) => LANES.findIndex(([name]) => name === change);
   const isIn = ({ at, change }: { at: number; change: PlanChange }) => at >= from && at <= until && lane(change) >= 0;
   // Marks on one spot are one mark.
-  const visible = [...new Map(marks.filter(isIn).map(({ at, change }) => [`${Math.round(x(at))} ${lane(change)}`, { at, change }])).values()];
+  const visible = [
+    ...new Map(
+      marks.filter(isIn).map(({ at, change }) => [`${Math.round(x(at))} ${lane(change)}`, { at, change }]),
+    ).values(),
+  ];
   return (
     <figure class="strip">
-      <svg viewBox={`0 0 ${STRIP.width} ${STRIP.height}`} role="img" aria-label={`${past.length} past and ${plan?.events.length ?? 0} planned changes; listed below`}>
+      <svg
+        viewBox={`0 0 ${STRIP.width} ${STRIP.height}`}
+        role="img"
+        aria-label={`${past.length} past and ${plan?.events.length ?? 0} planned changes; listed below`}
+      >
         {LANES.map(([name, title], index) => (
           <g key={name}>
             <line x1={STRIP.left} x2={STRIP.right} y1={18 + index * 20} y2={18 + index * 20} class="lane" />
@@ -174,7 +194,13 @@ function Strip({ past, plan, now }: { past: readonly Past[]; plan: Plan | undefi
           </g>
         ))}
         {visible.map(({ at, change }) => (
-          <circle key={`${change} ${at}`} cx={x(at)} cy={18 + lane(change) * 20} r={4} class={`mark ${change}${at > now ? ' planned' : ''}`} />
+          <circle
+            key={`${change} ${at}`}
+            cx={x(at)}
+            cy={18 + lane(change) * 20}
+            r={4}
+            class={`mark ${change}${at > now ? ' planned' : ''}`}
+          />
         ))}
         <line x1={x(now)} x2={x(now)} y1={4} y2={STRIP.height - 4} class="now" />
         <text x={x(now) + 4} y={STRIP.height - 4} class="lane-title">

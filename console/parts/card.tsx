@@ -29,7 +29,13 @@ export function Empty({ children }: { children: ComponentChildren }) {
 }
 
 /** Names and values. Rows without a value are left out. */
-export function Facts({ rows, isStacked = false }: { rows: readonly (readonly [string, ComponentChildren])[]; isStacked?: boolean }) {
+export function Facts({
+  rows,
+  isStacked = false,
+}: {
+  rows: readonly (readonly [string, ComponentChildren])[];
+  isStacked?: boolean;
+}) {
   const present = rows.filter(([, value]) => value !== undefined && value !== '' && value !== false);
   return (
     <dl class={`facts${isStacked ? ' stacked' : ''}`}>

@@ -5,7 +5,15 @@ export function Toolbar({ children }: { children: ComponentChildren }) {
   return <div class="toolbar">{children}</div>;
 }
 
-export function Search({ value, onChange, label }: { value: string; onChange: (value: string) => void; label: string }) {
+export function Search({
+  value,
+  onChange,
+  label,
+}: {
+  value: string;
+  onChange: (value: string) => void;
+  label: string;
+}) {
   return (
     <label class="field grow">
       <span>{label}</span>
@@ -39,5 +47,8 @@ export function Select({ label, value, options, onChange }: SelectProps) {
 /** Whether all words of the search occur in the text. */
 export function matches(search: string, ...texts: readonly (string | undefined)[]): boolean {
   const whole = texts.join(' ').toLowerCase();
-  return search.toLowerCase().split(/\s+/).every(word => whole.includes(word));
+  return search
+    .toLowerCase()
+    .split(/\s+/)
+    .every(word => whole.includes(word));
 }

@@ -5,7 +5,15 @@ import { Icon, type IconName } from './icon.tsx';
 export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'plain';
 
 /** A state in a word, with a sign and a colour. */
-export function Label({ tone, icon, children }: { tone: Tone; icon?: IconName | undefined; children: ComponentChildren }) {
+export function Label({
+  tone,
+  icon,
+  children,
+}: {
+  tone: Tone;
+  icon?: IconName | undefined;
+  children: ComponentChildren;
+}) {
   return (
     <span class={`label ${tone}`}>
       {icon !== undefined && <Icon name={icon} />} {children}

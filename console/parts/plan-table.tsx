@@ -26,7 +26,15 @@ export function ChangeLabel({ change }: { change: PlanChange }) {
 }
 
 /** What will happen, in order. */
-export function PlanTable({ events, caption, empty }: { events: readonly PlanEvent[]; caption: string; empty: string }) {
+export function PlanTable({
+  events,
+  caption,
+  empty,
+}: {
+  events: readonly PlanEvent[];
+  caption: string;
+  empty: string;
+}) {
   const now = useNow();
   return (
     <Table
@@ -46,7 +54,9 @@ export function PlanTable({ events, caption, empty }: { events: readonly PlanEve
 }
 
 function Effects({ effects }: { effects: readonly PlanEffect[] }) {
-  const texts = [...new Set(effects.map(({ kind, process, nodes }) => `${kind} ${process} on ${nodes.join(', ') || 'no node'}`))];
+  const texts = [
+    ...new Set(effects.map(({ kind, process, nodes }) => `${kind} ${process} on ${nodes.join(', ') || 'no node'}`)),
+  ];
   return (
     <>
       {texts.map(text => (

@@ -27,7 +27,8 @@ export function Table<T>({ caption, items, columns, id, sortedBy, empty }: Table
   const [shown, setShown] = useState(PAGE);
   if (items.length === 0) return <p class="empty">{empty}</p>;
   const by = columns.find(({ title }) => title === order.title)?.sort;
-  const sorted = by === undefined ? items : items.toSorted((a, b) => compare(by(a), by(b)) * (order.isDescending ? -1 : 1));
+  const sorted =
+    by === undefined ? items : items.toSorted((a, b) => compare(by(a), by(b)) * (order.isDescending ? -1 : 1));
   const turn = (title: string) =>
     setOrder(last => ({ title, isDescending: last.title === title ? !last.isDescending : false }));
   return (

@@ -1,3 +1,10 @@
+import {
+  CLUSTER_OPERATOR_RESYNC_MS,
+  clusterOperatorReconcile,
+  VersionRecorder,
+} from '../controller/cluster-operator.ts';
+import type { ObjectReference } from '../controller/cluster-operator-status.ts';
+import { inertiaOf } from '../controller/condition-union.ts';
 import { Controller } from '../controller/controller.ts';
 import { reportingDegraded } from '../controller/degraded.ts';
 import type { Log } from '../controller/log.ts';
@@ -58,7 +65,6 @@ export interface EtcdOperatorDependencies {
   readonly operand: EtcdOperand;
   readonly keyAlgorithm?: KeyAlgorithm | undefined;
   readonly metrics?: ((controller: string) => ControllerMetrics) | undefined;
-  readonly versions?: { record(operand: string, version: string): void } | undefined;
   readonly verbosity?: Verbosity | undefined;
 }
 
@@ -81,6 +87,13 @@ export interface EtcdOperator {
 
 const RESYNC_MS = minutes(1);
 const CLEANER_ALIVE_LIMIT_MS = hours(6);
+/** What restarts with every revision may be bad for longer (spec 40, A-4). */
+const INERTIA = inertiaOf([{ match: /^(NodeController|EtcdMembers|DefragController)Degraded$/, ms: minutes(5) }]);
+/** What to look at when etcd is in trouble. */
+const RELATED_OBJECTS: readonly ObjectReference[] = [
+  { group: 'operator.openshift.io', resource: 'etcds', name: 'cluster' },
+  ...[OPERATOR_NAMESPACE, ETCD_NAMESPACE].map(name => ({ group: '', resource: 'namespaces', name })),
+];
 
 /** The etcd operator: all of its controllers, to be run by whoever leads. */
 export function etcdOperator(deps: EtcdOperatorDependencies): EtcdOperator {
@@ -141,6 +154,26 @@ export function etcdOperator(deps: EtcdOperatorDependencies): EtcdOperator {
     events: events.withComponent('resource-sync-controller'),
   });
   const targetConfig = targetConfigReconcile({ ...operand, kube, profile, operator, quorum: forRevisions });
+  const recorder = new VersionRecorder(() => clusterStatus.enqueue());
+  const clusterStatus = controller(
+    'StatusSyncer_etcd',
+    clusterOperatorReconcile({
+      name: 'etcd',
+      kube,
+      policy: { inertia: INERTIA, relatedObjects: RELATED_OBJECTS },
+      operator: async () => {
+        const { spec = {}, status = {} } = await operator.read();
+        return {
+          managementState: spec.managementState,
+          conditions: status.conditions ?? [],
+          versions: recorder.versions,
+        };
+      },
+    }),
+    [on.operator],
+    CLUSTER_OPERATOR_RESYNC_MS,
+  );
+  recorder.record('raw-internal', operand.version);
   const membershipParts = { kube, members, membership, quorum, operator };
 
   return {
@@ -202,6 +235,7 @@ export function etcdOperator(deps: EtcdOperatorDependencies): EtcdOperator {
         reporting('BootstrapTeardownController', bootstrapTeardownReconcile(membershipParts)),
         [on.operator, on.bootstrap],
       ),
+      clusterStatus,
       ...staticPodControllers(staticPod, {
         kube,
         caches: own,
@@ -209,7 +243,7 @@ export function etcdOperator(deps: EtcdOperatorDependencies): EtcdOperator {
         events,
         log,
         metrics: deps.metrics,
-        versions: deps.versions,
+        versions: recorder,
         verbosity: deps.verbosity,
       }),
     ],

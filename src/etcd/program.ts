@@ -13,7 +13,7 @@ import type { GatewayLimits } from './client/gateway.ts';
 import { type MaterialSource, materialFromCluster } from './client/material.ts';
 import { cachedMembers, EtcdGateway } from './client/members.ts';
 import { expirationMetrics, noExpirationMetrics } from './metrics.ts';
-import { type EtcdOperand, type EtcdOperator, type EtcdOperatorDependencies, etcdOperator } from './operator.ts';
+import { type EtcdOperand, type EtcdOperator, etcdOperator } from './operator.ts';
 import { parseMetricsProxyOptions, startMetricsProxy } from './operand/metrics-proxy.ts';
 import { parseReadyzOptions, startReadyz } from './operand/readyz.ts';
 import type { ReloadingServer } from './operand/reloading-server.ts';
@@ -35,7 +35,6 @@ export interface EtcdProgramOptions {
   readonly registry?: Registry | undefined;
   /** The metrics of the controllers, where others in the process have registered them already. */
   readonly controllerMetrics?: ((controller: string) => ControllerMetrics) | undefined;
-  readonly versions?: EtcdOperatorDependencies['versions'];
   readonly verbosity?: Verbosity | undefined;
   /** The client certificate and CAs for etcd; read from the cluster when absent. */
   readonly material?: MaterialSource | undefined;
@@ -89,7 +88,6 @@ export function etcdProgram(options: EtcdProgramOptions): EtcdProgram {
     membership: options.membership ?? gateway,
     expiration: registry === undefined ? noExpirationMetrics : expirationMetrics(registry),
     metrics: options.controllerMetrics ?? (registry && controllerMetrics(registry)),
-    versions: options.versions,
     verbosity: options.verbosity,
   });
   return {

@@ -250,7 +250,7 @@ export async function until<T>(
 }
 
 /** As much of the Prometheus Operator's definitions as it takes to store objects of its kinds. */
-const MONITORING_DEFINITIONS = ['PrometheusRule', 'PodMonitor']
+export const MONITORING_DEFINITIONS: string = ['PrometheusRule', 'PodMonitor']
   .map(kind => {
     const singular = kind.toLowerCase();
     const plural = `${singular}s`;

@@ -39,7 +39,8 @@ describe('rotunda console', () => {
   test('prints one line with a link that logs in once, and ends when told to', async () => {
     const child = start();
     const [chunk] = (await once(child.stdout as NodeJS.ReadableStream, 'data')) as [Buffer];
-    const [, url, link] = /^ready: (http:\/\/127\.0\.0\.1:\d+), log in once with \1\/#login=([\w-]{43})\n$/.exec(String(chunk)) ?? [];
+    const [, url, link] =
+      /^ready: (http:\/\/127\.0\.0\.1:\d+), log in once with \1\/#login=([\w-]{43})\n$/.exec(String(chunk)) ?? [];
     assert.ok(url !== undefined && link !== undefined, String(chunk));
     const logIn = () =>
       fetch(`${url}/api/login`, {
@@ -57,7 +58,12 @@ describe('rotunda console', () => {
   });
 
   for (const [what, args, code, message] of [
-    ['another address without TLS', ['--host', '0.0.0.0'], 2, /--host 0\.0\.0\.0 can be reached by others: give --tls-cert and --tls-key/],
+    [
+      'another address without TLS',
+      ['--host', '0.0.0.0'],
+      2,
+      /--host 0\.0\.0\.0 can be reached by others: give --tls-cert and --tls-key/,
+    ],
     ['a certificate without its key', ['--tls-cert', 'x'], 2, /--tls-cert and --tls-key go together/],
     ['files that are not there', ['--tls-cert', '/nonexistent/a', '--tls-key', '/nonexistent/b'], 2, /ENOENT/],
     ['a port that is none', ['--port', '70000'], 2, /--port must be a number from 0 to 65535/],

@@ -17,7 +17,8 @@ import { Browser, barriers, findChromium, NO_CHROMIUM, shoot } from './browser.t
 
 const chromium = findChromium();
 const LEAF = { namespace: 'openshift-kube-apiserver', name: 'internal-loadbalancer-serving-certkey' };
-const SIGNER = { namespace: 'openshift-kube-apiserver-operator', name: 'loadbalancer-serving-signer' };
+const SIGNER = { namespace: 'openshift-kube-apiserver-operator', name: 'aggregator-client-signer' };
+const SIGNED = { namespace: 'openshift-kube-apiserver', name: 'aggregator-client' };
 const LEAF_PAGE = `#/certificates/secret/${LEAF.namespace}/${LEAF.name}`;
 const PAGES = [
   ['overview', '#/', 'Rotates next'],
@@ -32,10 +33,14 @@ const PAGES = [
   ['timeline', '#/timeline', 'New certificate'],
   ['events', '#/events', 'SecretCreated'],
 ] as const;
-const PATIENCE_MS = 20_000;
-const LONGEST_MS = 180_000;
+/** Long: a busy machine is no fault of the page. */
+const PATIENCE_MS = 60_000;
+const LONGEST_MS = 540_000;
 
-describe('the console in a browser', { skip: chromium === undefined ? NO_CHROMIUM : false, timeout: LONGEST_MS }, () => {
+describe('the console in a browser', {
+  skip: chromium === undefined ? NO_CHROMIUM : false,
+  timeout: LONGEST_MS,
+}, () => {
   let dir = '';
   let cluster: LocalCluster;
   let prober: Prober;
@@ -69,7 +74,7 @@ describe('the console in a browser', { skip: chromium === undefined ? NO_CHROMIU
     rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
   });
 
-  async function go(hash: string, text: string): Promise<void> {
+  async function go(hash: string, text: string | RegExp): Promise<void> {
     await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
     await page.locator('main').getByText(text).first().waitFor();
   }
@@ -94,7 +99,10 @@ describe('the console in a browser', { skip: chromium === undefined ? NO_CHROMIU
     await page.getByRole('alert').getByText('this link was used already or is too old').waitFor();
     assert.equal(new URL(page.url()).hash, '#/');
     // The browser itself notes each refusal; nothing else may be there.
-    assert.deepEqual(browser.complaints.filter(text => !text.includes('status of 401')), []);
+    assert.deepEqual(
+      browser.complaints.filter(text => !text.includes('status of 401')),
+      [],
+    );
     browser.complaints.length = 0;
   });
 
@@ -105,8 +113,15 @@ describe('the console in a browser', { skip: chromium === undefined ? NO_CHROMIU
     assert.ok(!page.url().includes('login'));
     await go('#/rollouts', 'kube-apiserver');
     await page.evaluate('window.notReloaded = true');
-    await page.locator('.card', { hasText: 'kube-apiserver' }).locator('.node-state', { hasText: 'Ready' }).first().waitFor();
-    await page.getByText(/revision \d+ on 1 of 1 nodes/).nth(1).waitFor();
+    await page
+      .locator('.card', { hasText: 'kube-apiserver' })
+      .locator('.node-state', { hasText: 'Ready' })
+      .first()
+      .waitFor();
+    await page
+      .getByText(/revision \d+ on 1 of 1 nodes/)
+      .nth(1)
+      .waitFor();
     await cluster.ready();
     assert.equal(await page.evaluate('window.notReloaded'), true);
   });
@@ -116,7 +131,9 @@ describe('the console in a browser', { skip: chromium === undefined ? NO_CHROMIU
       await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
       for (const [name, hash, text] of PAGES) {
         await go(hash, text);
-        assert.deepEqual(await barriers(page), [], `${name}, ${theme}`);
+        // Only colours are other ones in the dark.
+        const rules = theme === 'dark' ? ['color-contrast'] : undefined;
+        assert.deepEqual(await barriers(page, rules), [], `${name}, ${theme}`);
         await shoot(page, `${name}-${theme}`);
       }
       await page.emulateMedia({ colorScheme: 'light' });
@@ -141,7 +158,10 @@ describe('the console in a browser', { skip: chromium === undefined ? NO_CHROMIU
   test('the keyboard is enough: skip link, sorting, a box of the graph; the theme can be chosen', async () => {
     await go('#/certificates', 'Search');
     await page.getByLabel('Search').fill('loadbalancer signer');
-    await page.locator('.count').getByText(/^[1-9]\d? of/).waitFor();
+    await page
+      .locator('.count')
+      .getByText(/^[1-9]\d? of/)
+      .waitFor();
     await page.getByRole('button', { name: 'Ends' }).press('Enter');
     await page.locator('th[aria-sort=ascending]', { hasText: 'Ends' }).waitFor();
     await go('#/graph', 'Choose a box');
@@ -154,6 +174,20 @@ describe('the console in a browser', { skip: chromium === undefined ? NO_CHROMIU
     await page.getByRole('button', { name: 'Theme: light' }).click();
     assert.equal(await page.evaluate('getComputedStyle(document.documentElement).colorScheme'), 'dark');
     await page.getByRole('button', { name: 'Theme: dark' }).click();
+  });
+
+  test('a pool is paused and resumed', async () => {
+    await go('#/machine-config', 'worker');
+    for (const [name, wanted, word] of [
+      ['Pause worker', true, 'paused'],
+      ['Resume worker', false, 'resumed'],
+    ] as const) {
+      await page.getByRole('button', { name }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Confirm' }).click();
+      await page.locator('.notice').getByText(`machineconfigpool/worker ${word}`).waitFor();
+      assert.equal((await cluster.kube.get(MACHINE_CONFIG_POOLS, { name: 'worker' })).spec?.paused, wanted);
+    }
+    await page.getByRole('button', { name: 'Pause worker' }).waitFor();
   });
 
   test('a rotation somebody else asks for shows without a reload', async () => {
@@ -187,32 +221,18 @@ describe('the console in a browser', { skip: chromium === undefined ? NO_CHROMIU
   });
 
   test('a leaf whose signer is too young waits unless one insists', async () => {
-    await go(LEAF_PAGE, 'Why and when next');
+    await go(`#/certificates/secret/${SIGNED.namespace}/${SIGNED.name}`, 'Why and when next');
     await page.getByRole('button', { name: 'Regenerate' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('It should wait').waitFor();
     assert.equal(await dialog.getByRole('button', { name: 'Confirm' }).isDisabled(), true);
-    const before = await fingerprint(LEAF);
+    const before = await fingerprint(SIGNED);
     const shown = await page.locator('dd code').last().textContent();
     await dialog.getByLabel('Go ahead all the same').check();
     await dialog.getByRole('button', { name: 'Confirm' }).click();
     await page.locator('.notice').getByText('regeneration set').waitFor();
     await page.locator('dd code', { hasText: shown ?? '' }).waitFor({ state: 'detached' });
-    assert.notEqual(await fingerprint(LEAF), before);
-  });
-
-  test('a pool is paused and resumed', async () => {
-    await go('#/machine-config', 'worker');
-    for (const [name, wanted, word] of [
-      ['Pause worker', true, 'paused'],
-      ['Resume worker', false, 'resumed'],
-    ] as const) {
-      await page.getByRole('button', { name }).click();
-      await page.getByRole('dialog').getByRole('button', { name: 'Confirm' }).click();
-      await page.locator('.notice').getByText(`machineconfigpool/worker ${word}`).waitFor();
-      assert.equal((await cluster.kube.get(MACHINE_CONFIG_POOLS, { name: 'worker' })).spec?.paused, wanted);
-    }
-    await page.getByRole('button', { name: 'Pause worker' }).waitFor();
+    assert.notEqual(await fingerprint(SIGNED), before);
   });
 
   test('nothing of all this complained, and no request left the console', () => {
@@ -230,7 +250,7 @@ describe('the console in a browser', { skip: chromium === undefined ? NO_CHROMIU
     await page.getByLabel('Token').fill((answer as { status: { token: string } }).status.token);
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByText('system:serviceaccount:default:visitor').waitFor();
-    await go('#/', 'you may not list secrets');
+    await go('#/', /you may not list .*secrets/);
     assert.equal(await page.locator('.tile', { hasText: 'Certificates' }).getByText('of 0').count(), 1);
     await shoot(page, 'visitor');
     await page.getByRole('button', { name: 'Log out' }).click();

@@ -10,6 +10,7 @@ import { GatewayClient } from '../../src/etcd/client/gateway.ts';
 import { materialFromCluster } from '../../src/etcd/client/material.ts';
 import { readEndpoints } from '../../src/etcd/client/endpoints.ts';
 import { ETCD_NAMESPACE } from '../../src/etcd/names.ts';
+import { CLUSTER_OPERATORS } from '../../src/controller/cluster-operator-status.ts';
 import { HttpKube } from '../../src/kube/client.ts';
 import { loadAccess } from '../../src/kube/kubeconfig.ts';
 import { PODS, SECRETS } from '../../src/kube/resource.ts';
@@ -92,6 +93,9 @@ describe('rotunda up', () => {
     const { status = {} } = await kube.get(KUBE_API_SERVERS, { name: 'cluster' });
     const copy = { namespace: 'openshift-kube-apiserver', name: `etcd-client-${status.latestAvailableRevision}` };
     assert.equal((await kube.get(SECRETS, copy)).data?.['tls.crt'], client.data?.['tls.crt']);
+
+    const { status: etcdStatus } = await kube.get(CLUSTER_OPERATORS, { name: 'etcd' });
+    assert.equal(etcdStatus?.conditions?.find(({ type }) => type === 'Available')?.status, 'True');
 
     const etcd = new LoadClient(endpoints, materialFromCluster(kube));
     t.after(() => etcd.close());

@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -196,8 +197,13 @@ export class Machine {
   /** Switches it off at once; resolves when its last process has ended. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    this.#process?.kill('SIGKILL');
+    const running = this.#process;
     this.#process = undefined;
+    if (running !== undefined && running.exitCode === null && running.signalCode === null) {
+      const gone = once(running, 'exit');
+      running.kill('SIGKILL');
+      await gone;
+    }
     await removeCgroups(this.#cgroup);
   }
 

@@ -185,7 +185,8 @@ export class Feed {
     const isShown = prober !== undefined && this.seesSecrets;
     const handshakes = isShown ? prober.snapshot().edges.map(edge => ({ metadata: { name: edge.edge }, ...edge })) : [];
     const found: Items = emptyItems();
-    const limits = [...this.#denied.keys()].sort().map(plural => `you may not list ${plural}`);
+    const denied = [...this.#denied.keys()].sort();
+    const limits = denied.length === 0 ? [] : [`you may not list ${denied.join(', ')}`];
     for (const section of SECTIONS) {
       const items = section === 'handshakes' ? handshakes : section === 'changes' ? this.#changes : sections[section];
       for (const item of items.slice(0, MOST_ITEMS)) {

@@ -107,6 +107,17 @@ describe('the certificate writer on the API', () => {
     await until('the first bundle is there', async () => (await host.files.read(KUBELET_CA))?.toString() === A);
   });
 
+  test('a Node that the credentials of the node do not open holds nothing back: they may be what has to be mended', async t => {
+    const { host, api, annotations, start } = await setUp(t);
+    start(forbidding(api.kube, NODES));
+    await until('the first bundle is there', async () => (await host.files.read(KUBELET_CA))?.toString() === A);
+    await api.kube.update(CONFIG_MAPS, kubeconfigData(A + B));
+    await until('the new CA is trusted', async () =>
+      (await authoritiesOf(host, LIVE_KUBECONFIG)).includes(B.trimEnd()),
+    );
+    assert.deepEqual(await annotations(), {}, 'what cannot be read is not written over');
+  });
+
   test('a kubelet that was stopped when the agent died is started before the API is asked for anything', async t => {
     const { host, start } = await setUp(t);
     await new KubeletRestart(host).record('now');

@@ -1,18 +1,20 @@
 import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { build } from 'esbuild';
 import { load } from 'js-yaml';
 import { type Api, startApi } from '../../../src/api/api.ts';
 import { kubeconfigFor } from '../../../src/api/kubeconfig.ts';
 import { silentLog } from '../../../src/controller/log.ts';
 import { LIVE_KUBECONFIG } from '../../../src/daemon/certificates/paths.ts';
-import { systemClock } from '../../../src/kube/clock.ts';
-import { createIfMissing } from '../../../src/kube/create-if-missing.ts';
+import { type Clock, systemClock } from '../../../src/kube/clock.ts';
 import { days } from '../../../src/kube/duration.ts';
 import { eventsTo } from '../../../src/kube/events.ts';
+import { getIfPresent } from '../../../src/kube/get.ts';
 import type { Kube } from '../../../src/kube/port.ts';
 import { NODES } from '../../../src/kube/resource.ts';
 import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS, type MachineConfig } from '../../../src/machine-config-api/machine-config.ts';
+import { mergePolicies, policiesInForce } from '../../../src/machine-config-api/disruption-policy.ts';
 import { type DisruptionPolicies, MACHINE_CONFIGURATIONS } from '../../../src/machine-config-api/machine-configuration.ts';
 import { CONFIG_MANAGED_NAMESPACE, MCO_NAMESPACE } from '../../../src/machine-config-api/names.ts';
 import { machineConfigController } from '../../../src/machine-config/controller/controller.ts';
@@ -33,6 +35,8 @@ const FIRST_BOOT = new URL('./first-boot.ts', import.meta.url).pathname;
 const MAIN = new URL('../../../src/cli/main.ts', import.meta.url).pathname;
 /** Changes are gathered this long instead of five seconds. */
 const GATHER_MS = 20;
+/** A server CA must have been the same for a minute before nodes hear of it; for the operator that is a second. */
+const OPERATOR_SPEED = 60;
 const RENDERED_MS = 20_000;
 
 const HOST_MOUNT = '/rootfs';
@@ -117,12 +121,11 @@ export class SystemdCluster {
   /** What is to be done instead of a reboot. */
   async setDisruptionPolicies(nodeDisruptionPolicy: DisruptionPolicies): Promise<void> {
     const name = 'cluster';
-    await createIfMissing(this.kube, MACHINE_CONFIGURATIONS, { metadata: { name }, spec: { managementState: 'Managed' } });
     const body = { spec: { nodeDisruptionPolicy } };
-    const { metadata } = await this.kube.patch(MACHINE_CONFIGURATIONS, { name }, { type: 'merge', body });
+    await this.kube.patch(MACHINE_CONFIGURATIONS, { name }, { type: 'merge', body });
     await until('the policies are in force', RENDERED_MS, async () => {
-      const { status } = await this.kube.get(MACHINE_CONFIGURATIONS, { name });
-      return status?.observedGeneration === metadata?.generation;
+      const inForce = policiesInForce(await this.kube.get(MACHINE_CONFIGURATIONS, { name }));
+      return isDeepStrictEqual(inForce, mergePolicies(nodeDisruptionPolicy));
     });
   }
 
@@ -134,7 +137,10 @@ export class SystemdCluster {
   /** Adds a MachineConfig, or changes the one of that name, and gives the config that is rendered for it. */
   async change(config: MachineConfig): Promise<MachineConfig> {
     const before = await this.wanted();
-    await this.kube.create(MACHINE_CONFIGS, config).catch(() => this.kube.update(MACHINE_CONFIGS, config));
+    const existing = await getIfPresent(this.kube, MACHINE_CONFIGS, { name: config.metadata?.name ?? '' });
+    await (existing === undefined
+      ? this.kube.create(MACHINE_CONFIGS, config)
+      : this.kube.update(MACHINE_CONFIGS, { ...existing, ...config, metadata: { ...existing.metadata } }));
     await until('another config is rendered', RENDERED_MS, async () => (await this.wanted()) !== before);
     return this.config(await this.wanted());
   }
@@ -175,8 +181,9 @@ export class SystemdCluster {
     await this.setServerCas(this.serverCa);
     await this.#cluster.setSecret(MCO_NAMESPACE, 'node-bootstrapper-token', 'Opaque', { token: 'not-used-here' });
     const deps = { kube, clock: systemClock, events: eventsTo('test', () => {}), log: silentLog, version: VERSION };
+    const operator = { ...deps, clock: hurried(OPERATOR_SPEED) };
     this.#running = Promise.all([
-      machineConfigOperator({ ...deps, releaseVersion: RELEASE, disruptionPolicies: true }).run(this.#stop.signal),
+      machineConfigOperator({ ...operator, releaseVersion: RELEASE, disruptionPolicies: true }).run(this.#stop.signal),
       machineConfigController({ ...deps, delayMs: GATHER_MS }).run(this.#stop.signal),
     ]);
     await until('the pool is rendered', RENDERED_MS, async () => (await this.wanted().catch(() => '')) !== '');
@@ -218,6 +225,15 @@ export class SystemdCluster {
     const ca = { chain: readCertificates(this.serverCa).certificates, key: this.#signer.key };
     return kubeconfigFor(this.#api.url, ca, client);
   }
+}
+
+/** A clock on which time passes faster. */
+function hurried(speed: number): Clock {
+  const began = Date.now();
+  return {
+    now: () => new Date(began + (Date.now() - began) * speed),
+    until: (at, signal) => systemClock.until(new Date(began + (at.getTime() - began) / speed), signal),
+  };
 }
 
 function issuing() {

@@ -104,14 +104,25 @@ describe('nodes with systemd', { skip: problem ?? false }, () => {
   });
 
   describe('what needs no reboot', () => {
+    const ANCHOR = '/etc/pki/ca-trust/source/anchors/openshift-config-user-ca-bundle.crt';
+
+    before(() =>
+      cluster.setDisruptionPolicies({
+        units: [{ name: 'served.service', actions: [{ type: 'DaemonReload' }, restart('served.service')] }],
+        files: [
+          { path: '/etc/served.conf', actions: [{ type: 'Reload', reload: { serviceName: 'served.service' } }] },
+          { path: ANCHOR, actions: [restart('crio.service')] },
+        ],
+      }),
+    );
+
     test('the container runtime is reloaded, then restarted', async () => {
       const lives = read('/var/log/crio-life');
       const since = () => read('/var/log/crio-life').map((text, index) => text.slice(lives[index]?.length));
       const policy = '{"default":[{"type":"reject"}]}';
       const before = await roll('99-policy', { storage: { files: [file('/etc/containers/policy.json', policy)] } });
       assert.deepEqual(since(), ['reloaded\n', 'reloaded\n']);
-      const anchor = '/etc/pki/ca-trust/source/anchors/openshift-config-user-ca-bundle.crt';
-      await roll('99-trust', { storage: { files: [file(anchor, await certificate('users'))] } });
+      await roll('99-trust', { storage: { files: [file(ANCHOR, await certificate('users'))] } });
       assert.deepEqual(since(), Array(2).fill('reloaded\nstopped\nstarted\n'));
       assert.deepEqual(await bootIds(), before);
     });
@@ -123,17 +134,6 @@ describe('nodes with systemd', { skip: problem ?? false }, () => {
       const config = (text: string, setting: string) => ({
         systemd: { units: [{ name: 'served.service', enabled: true, contents: unit(text) }] },
         storage: { files: [file('/etc/served.conf', `${setting}\n`)] },
-      });
-      await cluster.setDisruptionPolicies({
-        units: [
-          {
-            name: 'served.service',
-            actions: [{ type: 'DaemonReload' }, { type: 'Restart', restart: { serviceName: 'served.service' } }],
-          },
-        ],
-        files: [
-          { path: '/etc/served.conf', actions: [{ type: 'Reload', reload: { serviceName: 'served.service' } }] },
-        ],
       });
       await roll('99-served', { systemd: config('one', 'a').systemd });
       assert.deepEqual(read('/var/log/served'), ['one\n', 'one\n']);
@@ -240,6 +240,10 @@ function machineConfig(name: string, config: Omit<IgnitionConfig, 'ignition'>): 
 
 function file(path: string, text: string) {
   return { path, mode: 0o644, overwrite: true, contents: { source: `data:,${encodeURIComponent(text)}` } };
+}
+
+function restart(serviceName: string) {
+  return { type: 'Restart' as const, restart: { serviceName } };
 }
 
 function shell(script: string): string {
