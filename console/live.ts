@@ -30,6 +30,8 @@ export interface State {
 }
 
 const RETRY_MS = 3000;
+/** A page nobody looks at gives its connection back: browsers have only a few for each server. */
+const HIDDEN_MS = 30_000;
 
 let state: State = { isAsked: false, connection: 'connecting' };
 let stream: EventSource | undefined;
@@ -65,6 +67,22 @@ export async function begin(): Promise<void> {
     change({ isAsked: true, connection: 'lost', problem: (error as Error).message });
     later();
   }
+}
+
+/** Stops listening while the page is out of sight for longer, and goes on when it is looked at again. */
+export function followVisibility(): void {
+  let hiding: ReturnType<typeof setTimeout> | undefined;
+  document.addEventListener('visibilitychange', () => {
+    clearTimeout(hiding);
+    if (document.visibilityState === 'visible') {
+      if (stream?.readyState === EventSource.CLOSED) void begin();
+    } else {
+      hiding = setTimeout(() => {
+        stream?.close();
+        clearTimeout(retry);
+      }, HIDDEN_MS);
+    }
+  });
 }
 
 /** Stops listening and forgets what was heard. */

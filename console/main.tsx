@@ -1,6 +1,6 @@
 import { render } from 'preact';
 import { App } from './app.tsx';
-import { begin } from './live.ts';
+import { begin, followVisibility } from './live.ts';
 import { logIn } from './request.ts';
 import { applyStoredTheme } from './theme.ts';
 
@@ -17,5 +17,6 @@ if (root !== null) {
     });
   }
   render(<App loginFailure={failure} />, root);
+  followVisibility();
   await begin();
 }

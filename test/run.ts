@@ -74,7 +74,8 @@ async function runFiles(files: string[], options: Parameters<typeof run>[0]): Pr
     if (type === 'test:summary' && data.file !== undefined)
       seconds.set(relative(root, data.file), data.duration_ms / 1000);
     if (type !== 'test:pass' && type !== 'test:fail') continue;
-    if (data.details.type === 'suite') continue;
+    // A suite that is skipped has no tests to speak for it.
+    if (data.details.type === 'suite' && data.skip === undefined) continue;
     const file = relative(root, data.file ?? '');
     const count = counts.get(file) ?? { passed: 0, failed: 0, skipped: 0 };
     counts.set(file, count);

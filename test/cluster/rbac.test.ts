@@ -26,6 +26,7 @@ const KA = 'openshift-kube-apiserver';
 const ETCD = 'openshift-etcd';
 const CONFIG = 'openshift-config';
 const INSTALLER = { namespace: KA, name: 'installer-sa' };
+const CONSOLE = { namespace: 'rotunda', name: 'console' };
 const RECOVERY = { namespace: KA, name: 'localhost-recovery-client' };
 /** So that the lease of a killed leader is not waited for long. */
 const QUICK_ELECTION =
@@ -166,6 +167,38 @@ describe('the roles that are installed', { skip: 'missing' in found && found.mis
     });
     await until('files', async () => readdirSync(join(disk, 'certs')).includes('secrets') || undefined);
     for (const side of sides) assert.equal(await side.kill('SIGTERM'), 0, side.log);
+  });
+
+  test('the console serves with next to no rights; people with the roles for looking see everything', async () => {
+    const own = await installed.accountKubeconfig(CONSOLE.namespace, CONSOLE.name);
+    const console = installed.startProcess('console', ['console', '--kubeconfig', own, '--port', '0']);
+    await console.says('ready: ');
+    assert.equal(await console.kill('SIGTERM'), 0, console.log);
+    // What it would show to whoever takes the link from its log, it is refused.
+    assert.deepEqual((await rightsOf(kube, CONSOLE)).map(describeRight), ['list nodes']);
+
+    const alice = await installed.cluster.kubeconfigOf('alice');
+    for (const role of ['rotunda:viewer', 'rotunda:certificate-viewer']) {
+      await installed.kubectl([
+        'create',
+        'clusterrolebinding',
+        `alice-${role}`,
+        `--clusterrole=${role}`,
+        '--user=alice',
+      ]);
+    }
+    const looks = [
+      ['get', 'certificates'],
+      ['get', 'nodes'],
+      ['get', 'revisions'],
+      ['get', 'pools'],
+      ['graph'],
+      ['plan'],
+    ];
+    const running = looks.map(words => installed.startProcess(words.join('-'), [...words, '--kubeconfig', alice]));
+    for (const each of running) assert.equal(await each.exited, 0, each.log);
+    const refused = readAccesses(installed.auditLog, 'alice').filter(({ code }) => code === 403);
+    assert.deepEqual(refused.map(describeAccess), []);
   });
 
   test('no component was refused anything, and none holds a right it has no use for', async () => {

@@ -3,7 +3,7 @@ import { BUNDLE_KEY } from '../../src/certrotation/bundle.ts';
 import { NOT_AFTER, NOT_BEFORE } from '../../src/certrotation/annotations.ts';
 import { loadSecret, TLS_CERT } from '../../src/certrotation/secret.ts';
 import { FAMILY_TABLE, NODE_LEAVES } from '../../src/etcd/cert-table.ts';
-import { ETCD_NAMESPACE } from '../../src/etcd/names.ts';
+import { CONFIG_NAMESPACE, ETCD_NAMESPACE } from '../../src/etcd/names.ts';
 import { FAMILIES } from '../../src/etcd/profile.ts';
 import { Informer } from '../../src/kube/informer.ts';
 import { CONFIG_MAPS, SECRETS } from '../../src/kube/resource.ts';
@@ -161,6 +161,29 @@ export async function signersHaveSpread(cluster: RealCluster): Promise<void> {
     () => missing.join(', '),
   );
   await new Promise(resolve => setTimeout(resolve, RELOAD_MS));
+}
+
+/** Whether the wanted signers of etcd are those in use, and every leaf is of them: the end of a hand-over. */
+export async function etcdFollows({ kube }: RealCluster): Promise<boolean> {
+  for (const family of FAMILIES) {
+    const { signer, client } = FAMILY_TABLE[family];
+    const [wanted, inUse] = await Promise.all(
+      [ETCD_NAMESPACE, CONFIG_NAMESPACE].map(namespace => kube.get(SECRETS, { namespace, name: signer })),
+    );
+    if (wanted?.data?.[TLS_CERT] !== inUse?.data?.[TLS_CERT]) return false;
+    const issuer = loadSecret(inUse as Secret).chain[0]?.subject.commonName;
+    const leaves = [
+      client.secret,
+      ...NODE_LEAVES.filter(row => row.family === family).flatMap(({ prefix }) =>
+        CONTROL_PLANE.map(node => `${prefix}${node}`),
+      ),
+    ];
+    for (const name of leaves) {
+      const { chain } = loadSecret(await kube.get(SECRETS, { namespace: ETCD_NAMESPACE, name }));
+      if (chain[0]?.issuer.commonName !== issuer) return false;
+    }
+  }
+  return true;
 }
 
 /** The bundles that the target of a chain is verified with, by where they are. */

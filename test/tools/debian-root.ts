@@ -1,6 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -9,37 +9,56 @@ const run = promisify(execFile);
 
 const BUILD_TIMEOUT_MS = 5 * 60_000;
 const BUILD_OUTPUT_LIMIT = 1 << 24;
+const OLD_MS = 60 * 60_000;
+/** Arguments: where it belongs, where it is built, the last step, what mmdebstrap is told. Somebody else may have been faster. */
+const BUILD = `
+  root=$1 half=$2 finish=$3
+  shift 3
+  if [ -e "$root" ]; then exit; fi
+  mmdebstrap "$@"
+  chroot "$half" sh -euc "$finish"
+  mv "$half" "$root"
+`;
 /** What no machine of a test reads. */
-const NOT_NEEDED = ['var/cache/apt', 'var/lib/apt/lists', 'usr/share/doc', 'usr/share/man', 'usr/share/locale'];
+const NOT_NEEDED = ['/usr/share/doc/*', '/usr/share/man/*', '/usr/share/locale/*', '/usr/share/info/*'];
 
 /**
  * Root directory of the smallest Debian with these packages, as old or new as this machine. Built once into the cache, whole or not
- * at all; `finish` is run in it by a shell as the last step. Nobody may write to it.
+ * at all; `finish` is run in it by a shell as the last step. Nobody may write to it. Needs root and mmdebstrap, which fetches packages
+ * side by side and takes half the time of debootstrap.
  */
 export async function debianRoot(packages: readonly string[], finish: string): Promise<string> {
   const suite = suiteOfThisMachine();
-  const recipe = createHash('sha256').update(JSON.stringify([suite, packages, finish, NOT_NEEDED])).digest('hex');
+  const recipe = createHash('sha256')
+    .update(JSON.stringify([suite, packages, finish, NOT_NEEDED]))
+    .digest('hex');
   const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'rotunda', 'debian-root');
   const root = join(cache, `${suite}-${recipe.slice(0, 12)}`);
   if (existsSync(root)) return root;
   mkdirSync(cache, { recursive: true });
   const half = mkdtempSync(join(cache, '.half-'));
-  const limits = { timeout: BUILD_TIMEOUT_MS, maxBuffer: BUILD_OUTPUT_LIMIT };
   try {
-    const mirror = mirrorOf(suite);
-    const include = `--include=${packages.join(',')}`;
-    await run('debootstrap', ['--variant=minbase', include, suite, half, ...(mirror ? [mirror] : [])], limits);
-    await run('chroot', [half, 'sh', '-euc', finish], limits);
-    for (const path of NOT_NEEDED) rmSync(join(half, path), { recursive: true, force: true });
-    try {
-      renameSync(half, root);
-    } catch (error) {
-      // Somebody else was faster.
-      if (!existsSync(root)) throw error;
-    }
-    return root;
+    const flags = ['--quiet', '--variant=essential', `--include=${packages.join(',')}`];
+    const excluded = NOT_NEEDED.map(pattern => `--dpkgopt=path-exclude=${pattern}`);
+    const bootstrap = [...flags, ...excluded, suite, half, ...mirrorOf(suite)];
+    const shell = ['sh', '-euc', BUILD, 'sh', root, half, finish];
+    await run('flock', [join(cache, '.lock'), ...shell, ...bootstrap], {
+      timeout: BUILD_TIMEOUT_MS,
+      maxBuffer: BUILD_OUTPUT_LIMIT,
+    });
   } finally {
     rmSync(half, { recursive: true, force: true });
+  }
+  removeOthers(cache, root);
+  return root;
+}
+
+/** Those of earlier recipes, and what builds left that were killed. Younger ones may be in the making, or in use. */
+function removeOthers(cache: string, root: string): void {
+  for (const name of readdirSync(cache)) {
+    const path = join(cache, name);
+    if (path === root || Date.now() - statSync(path).ctimeMs < OLD_MS) continue;
+    rmSync(path, { recursive: true, force: true });
   }
 }
 
@@ -50,8 +69,9 @@ function suiteOfThisMachine(): string {
   return suite;
 }
 
-/** Where this machine gets its packages from; empty: where debootstrap goes by itself. */
-function mirrorOf(suite: string): string {
+/** Where this machine gets its packages from; nothing: where mmdebstrap goes by itself. */
+function mirrorOf(suite: string): string[] {
   const query = ['indextargets', '--format', '$(REPO_URI)', `Codename: ${suite}`, 'Component: main'];
-  return execFileSync('apt-get', query, { encoding: 'utf8' }).split('\n')[0] ?? '';
+  const [mirror = ''] = execFileSync('apt-get', query, { encoding: 'utf8' }).split('\n');
+  return mirror === '' ? [] : [mirror];
 }

@@ -20,10 +20,10 @@ const PREFIX = 'rotunda-nspawn';
 const LAUNCHER = new URL('./nspawn.sh', import.meta.url).pathname;
 /** With which systemd-nspawn ends when the machine reboots. */
 const REBOOTED = 133;
-const COMMAND_TIMEOUT_MS = 20_000;
+const COMMAND_TIMEOUT_MS = 60_000;
 const COMMAND_OUTPUT_LIMIT = 1 << 24;
 const LONGEST_CONSOLE = 1 << 16;
-const REMOVAL_MS = 10_000;
+const REMOVAL_MS = 30_000;
 
 /** Why no machines can be booted here, undefined if they can. Installs the programs where that is possible. */
 export function nspawnProblem(): string | undefined {
@@ -31,7 +31,7 @@ export function nspawnProblem(): string | undefined {
   if (process.getuid?.() !== 0) return 'systemd-nspawn needs root';
   for (const [program, name] of [
     ['systemd-nspawn', 'systemd-container'],
-    ['debootstrap', 'debootstrap'],
+    ['mmdebstrap', 'mmdebstrap'],
   ] as const) {
     if (spawnSync(program, ['--version']).error === undefined) continue;
     try {
@@ -78,7 +78,8 @@ export class MachineRoom {
   async layerBy(name: string, layers: Layers, argv: readonly string[]): Promise<string> {
     const dir = join(this.dir, 'made', name);
     for (const part of ['upper', 'work', 'root']) mkdirSync(join(dir, part), { recursive: true });
-    const script = 'mount -t overlay -o "$1" overlay "$2"; mount -t proc proc "$2/proc"; at=$2; shift 2; exec "$@" "$at"';
+    const script =
+      'mount -t overlay -o "$1" overlay "$2"; mount -t proc proc "$2/proc"; at=$2; shift 2; exec "$@" "$at"';
     const overlay = `lowerdir=${this.#lower(layers)},upperdir=${dir}/upper,workdir=${dir}/work`;
     const shell = ['--mount', '--propagation', 'private', 'sh', '-euc', script, 'sh', overlay, join(dir, 'root')];
     await output('unshare', [...shell, ...argv]);
@@ -87,7 +88,12 @@ export class MachineRoom {
 
   /** A machine that does not run yet. */
   machine(name: string, options: BootOptions): Machine {
-    const made = new Machine(name, join(this.dir, 'machines', name), this.#lower(options.layers), options.readOnly ?? {});
+    const made = new Machine(
+      name,
+      join(this.dir, 'machines', name),
+      this.#lower(options.layers),
+      options.readOnly ?? {},
+    );
     this.#machines.push(made);
     return made;
   }
@@ -142,7 +148,9 @@ export class Machine {
     const binds = Object.entries(this.#readOnly).map(([there, here]) => `--bind-ro=${here}:${there}`);
     const launch = [LAUNCHER, this.#cgroup, this.#lower, this.#dir, `--machine=${this.name}`, ...binds];
     // The first process dies with us, and the others with it.
-    const started = spawn('setpriv', ['--pdeathsig', 'SIGKILL', 'sh', ...launch], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const started = spawn('setpriv', ['--pdeathsig', 'SIGKILL', 'sh', ...launch], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     const keep = (part: Buffer) => {
       this.console = (this.console + part.toString()).slice(-LONGEST_CONSOLE);
     };
@@ -159,7 +167,7 @@ export class Machine {
   /** Process 1 of the machine, as we know it; undefined while it is not there. */
   get leader(): number | undefined {
     const [nspawn] = childrenOf(this.#process?.pid);
-    return childrenOf(nspawn).find(pid => /^NSpid:.*\t1$/m.test(statusOf(pid)));
+    return childrenOf(nspawn).find(isFirst);
   }
 
   /** Its root directory, as we see it. */
@@ -201,7 +209,10 @@ export class Machine {
     this.#process = undefined;
     if (running !== undefined && running.exitCode === null && running.signalCode === null) {
       const gone = once(running, 'exit');
-      running.kill('SIGKILL');
+      // The first process of the namespace: with it go all others, and our own child sees it off.
+      const first = childrenOf(running.pid).find(isFirst);
+      if (first === undefined) running.kill('SIGKILL');
+      else process.kill(first, 'SIGKILL');
       await gone;
     }
     await removeCgroups(this.#cgroup);
@@ -233,8 +244,9 @@ function childrenOf(pid: number | undefined): number[] {
   return read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
 }
 
-function statusOf(pid: number): string {
-  return read(`/proc/${pid}/status`);
+/** Whether a process is the first one of a namespace. */
+function isFirst(pid: number): boolean {
+  return /^NSpid:.*\t1$/m.test(read(`/proc/${pid}/status`));
 }
 
 /** A file of a process, empty when it has ended. */
@@ -249,10 +261,15 @@ function read(path: string): string {
 /** Removes what a run left that could not clean up: it was killed, and so its machines are dead. */
 function removeStale(): void {
   const isStale = (path: string) => {
-    const pid = Number(basename(path).slice(PREFIX.length + 1).split('-')[0]);
+    const pid = Number(
+      basename(path)
+        .slice(PREFIX.length + 1)
+        .split('-')[0],
+    );
     return pid !== process.pid && !isAlive(pid);
   };
-  for (const dir of globSync(join(tmpdir(), `${PREFIX}-*`)).filter(isStale)) rmSync(dir, { recursive: true, force: true });
+  for (const dir of globSync(join(tmpdir(), `${PREFIX}-*`)).filter(isStale))
+    rmSync(dir, { recursive: true, force: true });
   for (const dir of cgroups(`${PREFIX}-*`).filter(isStale)) removeTree(dir);
 }
 

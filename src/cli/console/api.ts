@@ -11,7 +11,7 @@ import { isToken } from './identity.ts';
 import type { SessionInfo } from './model.ts';
 import { planFor } from './plan.ts';
 import type { Principals } from './principals.ts';
-import { isSameText, SESSION_MS, type Session, type Sessions } from './sessions.ts';
+import { isSameText, type Principal, SESSION_MS, type Session, type Sessions } from './sessions.ts';
 import { streamModel } from './stream.ts';
 
 export interface ApiOptions {
@@ -108,19 +108,13 @@ export class Api {
   };
 
   async #logIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { sessions, principals, clock } = this.#options;
-    const nowMs = clock.now().getTime();
-    this.#failures = this.#failures.filter(atMs => nowMs - atMs < FAILURE_WINDOW_MS);
-    if (this.#failures.length >= MOST_FAILURES) throw new HttpProblem(429, 'too many failed attempts; wait a minute');
+    const { sessions, principals } = this.#options;
     const { link, token } = ((await readJson(request)) ?? {}) as { link?: unknown; token?: unknown };
+    // Nobody guesses a link; whoever has a good one gets in, whatever others are trying.
     const isLinkGood = isToken(link) && sessions.useLink(link);
-    const principal = isLinkGood
-      ? await principals.owner()
-      : isToken(token)
-        ? await principals.ofToken(token)
-        : undefined;
+    const principal = isLinkGood ? await principals.owner() : await this.#checkToken(token);
     if (principal === undefined) {
-      this.#failures.push(nowMs);
+      this.#failures.push(this.#options.clock.now().getTime());
       throw new HttpProblem(
         401,
         link === undefined ? 'the cluster does not know this token' : 'this link was used already or is too old',
@@ -130,6 +124,14 @@ export class Api {
     if (opened === undefined) throw new HttpProblem(429, 'too many sessions are open');
     response.setHeader('set-cookie', this.#cookie(opened.cookie, SESSION_MS));
     sendJson(response, 200, infoOf(opened.session));
+  }
+
+  async #checkToken(token: unknown): Promise<Principal | undefined> {
+    const { principals, clock } = this.#options;
+    const nowMs = clock.now().getTime();
+    this.#failures = this.#failures.filter(atMs => nowMs - atMs < FAILURE_WINDOW_MS);
+    if (this.#failures.length >= MOST_FAILURES) throw new HttpProblem(429, 'too many failed attempts; wait a minute');
+    return isToken(token) ? principals.ofToken(token) : undefined;
   }
 
   #cookie(value: string, lifetimeMs: number): string {

@@ -9,7 +9,7 @@ import type { ObjectSource } from '../inventory/source.ts';
 import { happeningsOf } from '../monitor/changes.ts';
 import { holdsKeyMaterial } from './key-material.ts';
 import { type About, type ChangeItem, idOf, type Patch, SECTIONS, type Section, type Snapshot } from './model.ts';
-import { readModel } from './read.ts';
+import { type ReadModel, readModel } from './read.ts';
 
 /** Gives the counters of live handshakes. */
 export interface HandshakeSource {
@@ -47,6 +47,7 @@ const REST_FACTOR = 2;
 const ASK_AGAIN_MS = seconds(60);
 /** Messages that are kept for those whose connection broke. */
 const KEPT_MESSAGES = 200;
+const KEPT_LENGTH = 4 * 1024 * 1024;
 const KEPT_CHANGES = 500;
 /** More than this in one list is no page any more. */
 const MOST_ITEMS = 20_000;
@@ -66,6 +67,9 @@ export class Feed {
   #changeCount = 0;
   #items: Items = emptyItems();
   #about = '';
+  /** Grows with every change of an object. */
+  #edition = 0;
+  #read: { readonly edition: number; readonly atMs: number; readonly model: ReadModel } | undefined;
   #kept: FeedMessage[] = [];
   #last = 0;
   #wake = Promise.withResolvers<void>();
@@ -80,23 +84,25 @@ export class Feed {
     this.source = { warnings: [], list: async (...args) => this.#list(...args) };
   }
 
-  /** Resolves when the first model is complete; later calls give the same answer. */
-  start(): Promise<void> {
+  /** Resolves when there is a model, up to date. Whoever comes after a failure tries again. */
+  async start(): Promise<void> {
     this.#ready ??= this.#look().then(() => {
       this.#run = this.#keepLooking();
     });
-    // Whoever comes after a failure tries again.
     this.#ready.catch(() => {
       this.#ready = undefined;
     });
-    return this.#ready;
+    await this.#ready;
+    // While nobody listens nobody looks.
+    if (this.#listeners.size === 0) await this.#look();
   }
 
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#wake.resolve();
-    await this.#run;
     await this.#live.stop();
+    await this.#ready?.catch(() => {});
+    await this.#run;
   }
 
   snapshot(): FeedMessage {
@@ -118,6 +124,7 @@ export class Feed {
   /** Hears of every patch; returns the way to stop that. */
   subscribe(listener: (message: FeedMessage) => void): () => void {
     this.#listeners.add(listener);
+    this.#wake.resolve();
     return () => this.#listeners.delete(listener);
   }
 
@@ -152,6 +159,7 @@ export class Feed {
       this.#changes.push({ ...happening, metadata: { name }, at });
     }
     this.#changes = this.#changes.slice(-KEPT_CHANGES);
+    this.#edition++;
     this.#wake.resolve();
   }
 
@@ -171,17 +179,28 @@ export class Feed {
       await sleep(this.#clock, GATHER_MS, signal).catch(() => {});
       if (signal.aborted) return;
       this.#wake = Promise.withResolvers();
+      if (this.#listeners.size === 0) continue;
       const startedMs = performance.now();
       await this.#look().catch((error: unknown) => this.#failed(error));
       await sleep(this.#clock, (performance.now() - startedMs) * REST_FACTOR, signal).catch(() => {});
     }
   }
 
-  /** Reads everything again, from memory, and tells what became different. */
+  /** What the objects say: read again, from memory, when one of them changed or time has passed. */
+  async #current(now: Date): Promise<ReadModel> {
+    const known = this.#read;
+    const edition = this.#edition;
+    if (known?.edition === edition && now.getTime() - known.atMs < LONGEST_PAUSE_MS) return known.model;
+    const model = await readModel(this.source, now);
+    this.#read = { edition, atMs: now.getTime(), model };
+    return model;
+  }
+
+  /** Tells what became different since the last look. */
   async #look(): Promise<void> {
     const now = this.#clock.now();
     const { server, prober } = this.#options;
-    const { sections, rotationDayMs } = await readModel(this.source, now);
+    const { sections, rotationDayMs } = await this.#current(now);
     const isShown = prober !== undefined && this.seesSecrets;
     const handshakes = isShown ? prober.snapshot().edges.map(edge => ({ metadata: { name: edge.edge }, ...edge })) : [];
     const found: Items = emptyItems();
@@ -225,8 +244,15 @@ export class Feed {
       gone,
     } as Patch;
     const message: FeedMessage = { id: `${this.#name}-${++this.#last}`, event: 'patch', data: JSON.stringify(patch) };
-    this.#kept = [...this.#kept, message].slice(-KEPT_MESSAGES);
+    this.#keep(message);
     for (const listener of this.#listeners) listener(message);
+  }
+
+  #keep(message: FeedMessage): void {
+    this.#kept = [...this.#kept, message].slice(-KEPT_MESSAGES);
+    let length = this.#kept.reduce((sum, { data }) => sum + data.length, 0);
+    // The newest stays whatever its size: its id is what those who are up to date have seen.
+    while (length > KEPT_LENGTH && this.#kept.length > 1) length -= this.#kept.shift()?.data.length ?? 0;
   }
 }
 

@@ -14,13 +14,16 @@ const MOST_EVENTS = 500;
 /** What a local node writes on pods whose program is not the real one. */
 const STAND_IN = 'rotunda.dev/stand-in';
 
+/** What the objects of a cluster say. */
+export interface ReadModel {
+  readonly sections: ReadSections;
+  readonly rotationDayMs: number;
+}
+
 type ReadSections = { readonly [S in Exclude<keyof Sections, 'changes' | 'handshakes'>]: readonly Sections[S][] };
 
 /** Everything the page shows of the objects of a cluster, as of a moment. */
-export async function readModel(
-  source: ObjectSource,
-  now: Date,
-): Promise<{ sections: ReadSections; rotationDayMs: number }> {
+export async function readModel(source: ObjectSource, now: Date): Promise<ReadModel> {
   const [objects, clusterOperators, events, ...pods] = await Promise.all([
     readObjects(source, { parts: ['certificates', 'nodes', 'revisions', 'pools'] }),
     source.list(CLUSTER_OPERATORS),

@@ -1,6 +1,5 @@
 import { HttpKube } from '../../kube/client.ts';
 import { loadAccess } from '../../kube/kubeconfig.ts';
-import { NODES } from '../../kube/resource.ts';
 import { withCluster } from '../cluster.ts';
 import { requestTimeoutMs } from '../cluster-flags.ts';
 import { untilStopped } from '../signals.ts';
@@ -23,7 +22,7 @@ export async function runConsole(options: {
     throw new UsageError(`--host ${host} can be reached by others: give --tls-cert and --tls-key`);
   }
   // Says in one line what is wrong with a cluster that cannot be reached.
-  await withCluster(flags, ({ kube }) => kube.list(NODES, { limit: 1 }));
+  await withCluster(flags, ({ kube }) => kube.request('GET', '/version'));
   const access = await loadAccess({ path: flags.kubeconfig, context: flags.context });
   const kube = new HttpKube(access, { fieldManager: 'rotunda-console', requestTimeoutMs: requestTimeoutMs(flags) });
   const prober = flags.probe ? await clusterProber(kube) : undefined;

@@ -1,8 +1,5 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { type IncomingMessage, request } from 'node:http';
-import { request as tlsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, type TestContext, test } from 'node:test';
@@ -18,35 +15,9 @@ import { days } from '../../kube/duration.ts';
 import { bundleOf, secretOf, testClient, testSigner } from '../testing.ts';
 import type { Snapshot } from './model.ts';
 import { type ConsoleOptions, type RunningConsole, startConsole } from './server.ts';
+import { call, EventReader, post } from './testing.ts';
 
 const NAMESPACE = 'ns';
-
-interface Answer {
-  readonly status: number;
-  readonly headers: IncomingMessage['headers'];
-  readonly text: string;
-}
-
-interface Call {
-  readonly method?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
-}
-
-async function call(url: string, { method = 'GET', headers = {}, body }: Call = {}): Promise<Answer> {
-  const ask = url.startsWith('https:') ? tlsRequest : request;
-  const asked = ask(url, { method, headers, agent: false, rejectUnauthorized: false });
-  asked.end(body);
-  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
-  let text = '';
-  for await (const chunk of answer.setEncoding('utf8')) text += chunk;
-  return { status: answer.statusCode ?? 0, headers: answer.headers, text };
-}
-
-function post(url: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
-  const text = typeof body === 'string' ? body : JSON.stringify(body);
-  return call(url, { method: 'POST', body: text, headers: { 'content-type': 'application/json', ...headers } });
-}
 
 /** The headers of somebody who logged in, for reading and for writing. */
 async function logIn(served: RunningConsole, credentials?: { token: string }): Promise<Record<string, string>> {
@@ -179,12 +150,14 @@ describe('the server of the console', () => {
     }
   });
 
-  test('a wrong token is refused by the cluster, and guessing has an end', async t => {
-    const { url } = await start(t);
+  test('a wrong token is refused by the cluster, and guessing has an end, which locks no owner of a link out', async t => {
+    const served = await start(t);
+    const { url } = served;
     for (let attempt = 0; attempt < 20; attempt++) {
       assert.equal((await post(`${url}/api/login`, { token: `wrong-${attempt}` })).status, 401);
     }
     assert.equal((await post(`${url}/api/login`, { token: 'wrong' })).status, 429);
+    await logIn(served);
   });
 
   test('too large, no JSON, no action: refused with a reason', async t => {
@@ -297,7 +270,7 @@ describe('the server of the console', () => {
   test('the stream tells everything, then what changes, and goes on where it broke off', async t => {
     const served = await start(t);
     const session = await logIn(served);
-    const first = await Stream.open(served.url, session);
+    const first = await EventReader.open(served.url, session);
     const snapshot = await first.next(({ event }) => event === 'snapshot');
     assert.ok((JSON.parse(snapshot.data) as Snapshot).sections.certificates.length >= 2);
     const signer = await testSigner('later');
@@ -306,17 +279,19 @@ describe('the server of the console', () => {
     assert.equal(patch.event, 'patch');
     first.close();
     await kube.delete(CONFIG_MAPS, { namespace: NAMESPACE, name: 'later' });
-    const second = await Stream.open(served.url, { ...session, 'last-event-id': patch.id });
+    const second = await EventReader.open(served.url, { ...session, 'last-event-id': patch.id });
     const next = await second.next(({ data }) => data.includes('ns/later'));
     assert.equal(next.event, 'patch');
     assert.match(next.data, /"gone":\{"bundles":\["ns\/later"\]\}/);
     second.close();
-    const stranger = await Stream.open(served.url, { ...session, 'last-event-id': 'of-another-start-1' });
+    const stranger = await EventReader.open(served.url, { ...session, 'last-event-id': 'of-another-start-1' });
     assert.equal((await stranger.next(() => true)).event, 'snapshot');
     stranger.close();
-    const many = await Promise.all(Array.from({ length: 8 }, () => Stream.open(served.url, session)));
-    assert.equal((await call(`${served.url}/api/live`, { headers: session })).status, 429);
-    for (const stream of many) stream.close();
+    const another = await logIn(served);
+    const opened = await Promise.allSettled(Array.from({ length: 12 }, () => EventReader.open(served.url, another)));
+    const readers = opened.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []));
+    assert.equal(readers.length, 8, 'as many pages as a session may have open, also when all come at once');
+    for (const reader of readers) reader.close();
   });
 
   test('over TLS the cookie is for TLS only; without TLS only this machine is served', async t => {
@@ -356,52 +331,3 @@ describe('the server of the console', () => {
     assert.equal((await post(`${served.url}/api/login`, { token })).status, 401, 'a token of nobody');
   });
 });
-
-interface Message {
-  readonly id: string;
-  readonly event: string;
-  readonly data: string;
-}
-
-/** Reads server-sent events. */
-class Stream {
-  readonly #answer: IncomingMessage;
-  readonly #messages: Message[] = [];
-  #news = Promise.withResolvers<void>();
-
-  private constructor(answer: IncomingMessage) {
-    this.#answer = answer;
-    let text = '';
-    answer.setEncoding('utf8').on('data', (chunk: string) => {
-      const parts = (text + chunk).split('\n\n');
-      text = parts.pop() ?? '';
-      for (const part of parts) {
-        const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(part)?.[1] ?? '';
-        if (field('event') !== '') this.#messages.push({ id: field('id'), event: field('event'), data: field('data') });
-      }
-      this.#news.resolve();
-      this.#news = Promise.withResolvers();
-    });
-    answer.on('error', () => {});
-  }
-
-  static async open(url: string, headers: Readonly<Record<string, string>>): Promise<Stream> {
-    const asked = request(`${url}/api/live`, { headers, agent: false });
-    asked.end();
-    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
-    assert.equal(answer.statusCode, 200);
-    return new Stream(answer);
-  }
-
-  async next(is: (message: Message) => boolean): Promise<Message> {
-    for (;;) {
-      const found = this.#messages.find(is);
-      if (found !== undefined) return found;
-      await this.#news.promise;
-    }
-  }
-
-  close(): void {
-    this.#answer.destroy();
-  }
-}

@@ -91,6 +91,11 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
     setSecurityHeaders(response, isTls);
     answer(request, response, { page, api, hosts, isTls }).catch((error: unknown) => fail(response, error, log));
   });
+  // Watching from the start makes the first page quick, and its history complete.
+  principals
+    .owner()
+    .then(({ feed }) => feed.start())
+    .catch(onError);
   const sweep = setInterval(() => sessions.forgetExpired(), SWEEP_MS).unref();
   return {
     url,

@@ -17,6 +17,10 @@ export async function streamModel(request: IncomingMessage, response: ServerResp
   const { principal, streams } = session;
   const { feed } = principal;
   if (streams.size >= MOST_STREAMS_OF_SESSION) throw new HttpProblem(429, 'too many pages are open in this session');
+  const end = () => response.end();
+  // Taken before anything is waited for: many requests at once are many requests.
+  streams.add(end);
+  response.on('close', () => streams.delete(end));
   await feed.start();
   if (response.destroyed) return;
   response.writeHead(200, {
@@ -35,11 +39,8 @@ export async function streamModel(request: IncomingMessage, response: ServerResp
   for (const message of missed ?? [feed.snapshot()]) send(message);
   const unsubscribe = feed.subscribe(send);
   const heartbeat = setInterval(() => response.write(': alive\n\n'), HEARTBEAT_MS);
-  const end = () => response.end();
-  streams.add(end);
   response.on('close', () => {
     clearInterval(heartbeat);
     unsubscribe();
-    streams.delete(end);
   });
 }

@@ -1,6 +1,5 @@
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
 import { annotationsOf, dataText, TLS_CERT } from '../../certrotation/secret.ts';
-import { days } from '../../kube/duration.ts';
 import type { KubeObject } from '../../kube/resource.ts';
 import type { Certificate } from '../../pki/certificate.ts';
 import { isSignedBy } from '../../pki/signature.ts';
@@ -18,8 +17,8 @@ export interface CertificateOptions {
   readonly dayMs: number;
 }
 
-/** A certificate nobody rotates is pointed at when it ends within this time. */
-const EXPIRING_SOON_MS = days(30);
+/** A certificate nobody rotates is pointed at when it ends within so many rotation days. */
+const EXPIRING_SOON_DAYS = 30;
 
 /** What ConfigMaps call their CA bundle (spec 70, 5.2). */
 const BUNDLE_KEYS = [
@@ -84,7 +83,7 @@ function certificateItem(
   secret: PublicSecret,
   { certificates, problem }: PemContent,
   explanation: Explanation | undefined,
-  { now }: CertificateOptions,
+  options: CertificateOptions,
   links: Pick<CertificateItem, 'signedBy' | 'trustedBy'>,
 ): CertificateItem {
   const [certificate, ...rest] = certificates;
@@ -95,7 +94,7 @@ function certificateItem(
   return {
     metadata: metadataOf(secret),
     role: explanation?.role === 'signer' ? 'signer' : explanation?.role === 'target' ? 'target' : 'unmanaged',
-    ...stateOf(certificate, next, broken, now),
+    ...stateOf(certificate, next, broken, options),
     certificate: certificate && factsOf(certificate),
     chainLength: rest.length,
     component: annotations['openshift.io/owning-component'],
@@ -110,8 +109,9 @@ function certificateItem(
 function bundleItem(
   configMap: ConfigMap,
   explanations: ReadonlyMap<string, Explanation>,
-  { now }: CertificateOptions,
+  options: CertificateOptions,
 ): { item: BundleItem; certificates: readonly Certificate[] } | undefined {
+  const { now } = options;
   const explanation = explanations.get(keyOf('ConfigMap', configMap.metadata ?? {}));
   const keys = BUNDLE_KEYS.filter(key => (configMap.data?.[key] ?? '').includes('-----BEGIN CERTIFICATE-----'));
   if (keys.length === 0 && explanation === undefined) return undefined;
@@ -127,7 +127,7 @@ function bundleItem(
     metadata: metadataOf(configMap),
     role: explanation === undefined ? 'unmanaged' : 'ca-bundle',
     keys,
-    ...stateOf(newest, next, problem ?? (certificates.length === 0 ? 'it holds no certificate' : undefined), now),
+    ...stateOf(newest, next, problem ?? (certificates.length === 0 ? 'it holds no certificate' : undefined), options),
     certificates: certificates.map(certificate => ({
       ...factsOf(certificate),
       isExpired: certificate.notAfter <= now,
@@ -144,7 +144,7 @@ function stateOf(
   certificate: Certificate | undefined,
   next: NextDecision | undefined,
   problem: string | undefined,
-  now: Date,
+  { now, dayMs }: CertificateOptions,
 ): { state: CertificateState; problem?: string | undefined } {
   if (certificate !== undefined && certificate.notAfter < now) {
     return { state: 'Expired', problem: `expired at ${certificate.notAfter.toISOString()}` };
@@ -153,7 +153,7 @@ function stateOf(
   if (problem !== undefined) return { state: 'Unusable', problem };
   if (next !== undefined && next.action !== 'keep') return { state: 'Due', problem: next.reason };
   const leftMs = certificate === undefined ? 0 : certificate.notAfter.getTime() - now.getTime();
-  if (next === undefined && leftMs < EXPIRING_SOON_MS) {
+  if (next === undefined && leftMs < EXPIRING_SOON_DAYS * dayMs) {
     return { state: 'Expiring', problem: 'it ends soon and no controller we know of rotates it' };
   }
   return { state: 'Good' };

@@ -64,7 +64,7 @@ export class NodeSync {
       isBooting: this.#isBooting,
     });
     if (gate.verdict === 'ignore') {
-      log.debug({ key }, gate.reason);
+      log.info({ key }, gate.reason);
       return 'nothing';
     }
     if (this.#isBooting && !this.#isResumed) report.resume(node.annotations());

@@ -155,14 +155,20 @@ describe('accounts', () => {
   });
 });
 
-test('sessions are those of now and those of the journal that were too short to be seen', async () => {
+test('sessions are those of now and those of the journal that were too short to be seen; only people log in', async () => {
+  const entry = (id: string, more: object = {}) => JSON.stringify({ SESSION_ID: id, USER_ID: 'core', ...more });
   const { host } = await machine([], {
     'loginctl list-sessions': { stdout: ' 3 1000 core seat0 tty1\nc1 0 root\n' },
     'loginctl show-session 3': { stdout: 'Name=core\nRemote=yes\nTimestamp=Sun 2026-11-15 12:00:00 UTC\nClass=user\n' },
     'loginctl show-session c1': { stdout: 'Name=root\nRemote=no\nTimestamp=\nClass=manager\n' },
     journalctl: {
-      stdout:
-        '{"SESSION_ID":"2","USER_ID":"core","__REALTIME_TIMESTAMP":"1763200000000000"}\n{"SESSION_ID":"3","USER_ID":"core"}\n',
+      stdout: [
+        entry('2', { __REALTIME_TIMESTAMP: '1763200000000000' }),
+        entry('3'),
+        entry('c1'),
+        entry('4', { CLASS: 'user-early' }),
+        entry('5', { CLASS: 'manager' }),
+      ].join('\n'),
     },
   });
   const sessions = await host.sessions.list();
@@ -171,6 +177,7 @@ test('sessions are those of now and those of the journal that were too short to 
     [
       ['3', 'core', true],
       ['2', 'core', true],
+      ['4', 'core', true],
     ],
   );
 });

@@ -175,49 +175,50 @@ async function dpkgOwns(run: RunCommand, path: string): Promise<boolean> {
 function sessions(files: HostFiles, run: RunCommand): HostSessions {
   return {
     async list() {
-      const known = await sessionsNow(run);
-      const ids = new Set(known.map(({ id }) => id));
-      return [...known, ...(await loginsSinceBoot(run)).filter(({ id }) => !ids.has(id))];
+      const now = await sessionsNow(run);
+      const ids = new Set(now.map(({ session }) => session.id));
+      const before = (await sessionsSinceBoot(run)).filter(({ session }) => !ids.has(session.id));
+      return [...now, ...before].filter(isLogin).map(({ session }) => session);
     },
     watch: (changed, signal) => sessionsOnDisk(files).watch(changed, signal),
   };
 }
 
-async function sessionsNow(run: RunCommand): Promise<LoginSession[]> {
+interface ClassifiedSession {
+  readonly session: LoginSession;
+  /** As logind has it: `user`, `background`, `greeter`, `manager` ... */
+  readonly class: string;
+}
+
+/** Since 256 the manager of a user's services has a session as well; nobody logged in for that, or for a batch job. */
+function isLogin(session: ClassifiedSession): boolean {
+  return session.class.startsWith('user');
+}
+
+async function sessionsNow(run: RunCommand): Promise<ClassifiedSession[]> {
   const table = await commandOutput(run, ['loginctl', 'list-sessions', '--no-legend', '--no-pager']);
-  const found: LoginSession[] = [];
+  const properties = ['Name', 'Remote', 'Timestamp', 'Class'].flatMap(name => ['-p', name]);
+  const found: ClassifiedSession[] = [];
   for (const line of table.split('\n')) {
     const id = line.trim().split(/\s+/)[0] ?? '';
     if (!/^[a-z]?[0-9]+$/.test(id)) continue;
     // It may have ended since.
-    const { code, stdout } = await run([
-      'loginctl',
-      'show-session',
-      id,
-      '-p',
-      'Name',
-      '-p',
-      'Remote',
-      '-p',
-      'Timestamp',
-      '-p',
-      'Class',
-    ]);
+    const { code, stdout } = await run(['loginctl', 'show-session', id, ...properties]);
     if (code !== 0) continue;
     const fields = new Map(stdout.split('\n').map(field => field.split(/=(.*)/s, 2) as [string, string]));
-    if (!(fields.get('Class') ?? 'user').startsWith('user')) continue;
-    found.push({
+    const session = {
       id,
       user: fields.get('Name') ?? '',
       isRemote: fields.get('Remote') === 'yes',
       since: fields.get('Timestamp') ?? '',
-    });
+    };
+    found.push({ session, class: fields.get('Class') ?? 'user' });
   }
   return found;
 }
 
 /** Sessions of this boot by the journal: one that was short has ended before anybody looked. */
-async function loginsSinceBoot(run: RunCommand): Promise<LoginSession[]> {
+async function sessionsSinceBoot(run: RunCommand): Promise<ClassifiedSession[]> {
   const { code, stdout } = await run([
     'journalctl',
     '-b',
@@ -235,9 +236,13 @@ async function loginsSinceBoot(run: RunCommand): Promise<LoginSession[]> {
     .filter(line => line.startsWith('{'))
     .map(line => JSON.parse(line) as Record<string, string | undefined>)
     .map(entry => ({
-      id: entry['SESSION_ID'] ?? '',
-      user: entry['USER_ID'] ?? '',
-      isRemote: true,
-      since: new Date(Number(entry['__REALTIME_TIMESTAMP'] ?? 0) / 1000).toISOString(),
+      session: {
+        id: entry['SESSION_ID'] ?? '',
+        user: entry['USER_ID'] ?? '',
+        isRemote: true,
+        since: new Date(Number(entry['__REALTIME_TIMESTAMP'] ?? 0) / 1000).toISOString(),
+      },
+      // Older ones do not say; what runs in the background they do not tell of.
+      class: entry['CLASS'] ?? 'user',
     }));
 }

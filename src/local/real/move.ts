@@ -101,8 +101,8 @@ async function setOwners(
     return uid === undefined ? [] : [{ ...owner, uid }];
   });
   if (owners.length === 0) return;
-  const body = { metadata: { ownerReferences: owners } };
-  await to.patch(kind, { namespace, name }, { type: 'merge', body });
+  const moved = await to.get(kind, { namespace, name });
+  await to.update(kind, { ...moved, metadata: { ...moved.metadata, ownerReferences: owners } });
 }
 
 async function create<T extends KubeObject>(to: Kube, kind: Resource<T>, object: T): Promise<T> {

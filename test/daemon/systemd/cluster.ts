@@ -13,9 +13,16 @@ import { eventsTo } from '../../../src/kube/events.ts';
 import { getIfPresent } from '../../../src/kube/get.ts';
 import type { Kube } from '../../../src/kube/port.ts';
 import { NODES } from '../../../src/kube/resource.ts';
-import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS, type MachineConfig } from '../../../src/machine-config-api/machine-config.ts';
+import {
+  MACHINE_CONFIG_POOLS,
+  MACHINE_CONFIGS,
+  type MachineConfig,
+} from '../../../src/machine-config-api/machine-config.ts';
 import { mergePolicies, policiesInForce } from '../../../src/machine-config-api/disruption-policy.ts';
-import { type DisruptionPolicies, MACHINE_CONFIGURATIONS } from '../../../src/machine-config-api/machine-configuration.ts';
+import {
+  type DisruptionPolicies,
+  MACHINE_CONFIGURATIONS,
+} from '../../../src/machine-config-api/machine-configuration.ts';
 import { CONFIG_MANAGED_NAMESPACE, MCO_NAMESPACE } from '../../../src/machine-config-api/names.ts';
 import { machineConfigController } from '../../../src/machine-config/controller/controller.ts';
 import { machineConfigOperator } from '../../../src/machine-config/operator/operator.ts';
@@ -37,12 +44,13 @@ const MAIN = new URL('../../../src/cli/main.ts', import.meta.url).pathname;
 const GATHER_MS = 20;
 /** A server CA must have been the same for a minute before nodes hear of it; for the operator that is a second. */
 const OPERATOR_SPEED = 60;
-const RENDERED_MS = 20_000;
+const RENDERED_MS = 60_000;
 
 const HOST_MOUNT = '/rootfs';
 const CONTAINED = '/etc/systemd/system/machine-config-daemon.service.d/contained.conf';
 
-const PACKAGES = ['systemd', 'systemd-sysv', 'dbus', 'libpam-systemd', 'openssh-server'];
+/** systemd with its logins, and the libraries that Node is linked with. */
+const PACKAGES = ['systemd', 'systemd-sysv', 'dbus', 'libpam-systemd', 'openssh-server', 'passwd', 'libstdc++6'];
 /** The user that keys are for; nothing at boot that no test needs. */
 const FINISH = `
   useradd --create-home --shell /bin/bash core
@@ -135,12 +143,22 @@ export class SystemdCluster {
   }
 
   /** Adds a MachineConfig, or changes the one of that name, and gives the config that is rendered for it. */
-  async change(config: MachineConfig): Promise<MachineConfig> {
+  change(config: MachineConfig): Promise<MachineConfig> {
+    return this.#rendered(async () => {
+      const existing = await getIfPresent(this.kube, MACHINE_CONFIGS, { name: config.metadata?.name ?? '' });
+      if (existing === undefined) await this.kube.create(MACHINE_CONFIGS, config);
+      else await this.kube.update(MACHINE_CONFIGS, { ...existing, ...config, metadata: { ...existing.metadata } });
+    });
+  }
+
+  /** Takes a MachineConfig away, and gives the config that is rendered without it. */
+  remove(name: string): Promise<MachineConfig> {
+    return this.#rendered(() => this.kube.delete(MACHINE_CONFIGS, { name }));
+  }
+
+  async #rendered(change: () => Promise<unknown>): Promise<MachineConfig> {
     const before = await this.wanted();
-    const existing = await getIfPresent(this.kube, MACHINE_CONFIGS, { name: config.metadata?.name ?? '' });
-    await (existing === undefined
-      ? this.kube.create(MACHINE_CONFIGS, config)
-      : this.kube.update(MACHINE_CONFIGS, { ...existing, ...config, metadata: { ...existing.metadata } }));
+    await change();
     await until('another config is rendered', RENDERED_MS, async () => (await this.wanted()) !== before);
     return this.config(await this.wanted());
   }
@@ -156,8 +174,7 @@ export class SystemdCluster {
     });
     machine.put('/etc/rotunda/kubeconfig', this.#api.kubeconfig, 0o600);
     machine.put(LIVE_KUBECONFIG, await this.#kubeconfigOf(name), 0o600);
-    if (contained)
-      machine.put(CONTAINED, `[Service]\nEnvironment=ROOT=${HOST_MOUNT}\nBindPaths=/:${HOST_MOUNT}\n`);
+    if (contained) machine.put(CONTAINED, `[Service]\nEnvironment=ROOT=${HOST_MOUNT}\nBindPaths=/:${HOST_MOUNT}\n`);
     await this.kube.create(NODES, { metadata: { name, labels: { [`node-role.kubernetes.io/${POOL}`]: '' } } });
     const node = new SystemdNode(machine, this.kube);
     this.nodes.push(node);

@@ -19,6 +19,8 @@ import { nspawnProblem } from '../../tools/nspawn.ts';
 import { SystemdCluster } from './cluster.ts';
 import type { SystemdNode } from './node.ts';
 
+/** What `chpasswd -e` takes; nobody knows a password for it. */
+const PASSWORD_HASH = `$6$salt$${'x'.repeat(86)}`;
 const problem = nspawnProblem();
 
 describe('nodes with systemd', { skip: problem ?? false }, () => {
@@ -41,18 +43,18 @@ describe('nodes with systemd', { skip: problem ?? false }, () => {
   /** Rolls a MachineConfig out; every disk is what it says then. Gives the boots there were before. */
   const roll = async (name: string, config: Omit<IgnitionConfig, 'ignition'>): Promise<string[]> => {
     const before = await bootIds();
-    const rendered = await cluster.change(machineConfig(name, config));
+    await areDone(await cluster.change(machineConfig(name, config)));
+    return before;
+  };
+  const areDone = async (rendered: MachineConfig) => {
     await onEach(node => node.isDone(rendered));
     assert.deepEqual(await onEach(node => node.drift(rendered)), [undefined, undefined]);
-    return before;
   };
 
   test('a new machine is what the machine-config server said, with everything running', async t => {
     const began = performance.now();
-    const rendered = await cluster.config(await cluster.wanted());
-    await onEach(node => node.isDone(rendered));
+    await areDone(await cluster.config(await cluster.wanted()));
     t.diagnostic(`two machines booted and Done after ${Math.round(performance.now() - began)} ms`);
-    assert.deepEqual(await onEach(node => node.drift(rendered)), [undefined, undefined]);
     for (const unit of ['kubelet', 'crio', 'telemetry', 'machine-config-daemon'])
       assert.deepEqual(await active(`${unit}.service`), ['active', 'active'], unit);
     assert.deepEqual(await onEach(node => node.machine.output('systemctl', '--failed', '--no-legend')), ['', '']);
@@ -68,14 +70,20 @@ describe('nodes with systemd', { skip: problem ?? false }, () => {
           units: [
             { name: 'ticker.service', enabled: true, contents: TICKER },
             { name: 'telemetry.service', mask: true },
-            { name: 'crio.service', dropins: [{ name: '10-test.conf', contents: '[Service]\nEnvironment=TEST=yes\n' }] },
+            {
+              name: 'crio.service',
+              dropins: [{ name: '10-test.conf', contents: '[Service]\nEnvironment=TEST=yes\n' }],
+            },
           ],
         },
       });
       t.diagnostic(`drained, rebooted and Done after ${Math.round(performance.now() - began)} ms`);
       const now = await bootIds();
       assert.ok(now.every((id, index) => id !== before[index]));
-      assert.deepEqual(nodes.map(({ machine }) => machine.boots), [2, 2]);
+      assert.deepEqual(
+        nodes.map(({ machine }) => machine.boots),
+        [2, 2],
+      );
       assert.deepEqual(await active('ticker.service'), ['active', 'active']);
       assert.deepEqual(await active('telemetry.service'), ['inactive', 'inactive']);
       assert.deepEqual(await onEach(node => node.property('telemetry.service', 'LoadState')), ['masked', 'masked']);
@@ -96,7 +104,10 @@ describe('nodes with systemd', { skip: problem ?? false }, () => {
           ],
         },
       });
-      assert.deepEqual(nodes.map(({ machine }) => machine.boots), [3, 3]);
+      assert.deepEqual(
+        nodes.map(({ machine }) => machine.boots),
+        [3, 3],
+      );
       assert.deepEqual(await active('ticker.service'), ['inactive', 'inactive']);
       assert.deepEqual(await active('telemetry.service'), ['active', 'active']);
       assert.deepEqual(await onEach(node => node.property('crio.service', 'Environment')), ['', '']);
@@ -112,6 +123,7 @@ describe('nodes with systemd', { skip: problem ?? false }, () => {
         files: [
           { path: '/etc/served.conf', actions: [{ type: 'Reload', reload: { serviceName: 'served.service' } }] },
           { path: ANCHOR, actions: [restart('crio.service')] },
+          { path: '/etc/issue', actions: [{ type: 'None' }] },
         ],
       }),
     );
@@ -144,17 +156,48 @@ describe('nodes with systemd', { skip: problem ?? false }, () => {
       assert.deepEqual(await bootIds(), before);
     });
 
+    test('a file of a package is replaced, and put back when the config has it no more', async () => {
+      const shipped = read('/etc/issue');
+      await roll('99-issue', { storage: { files: [file('/etc/issue', 'ours\n')] } });
+      assert.deepEqual(read('/etc/issue'), ['ours\n', 'ours\n']);
+      const before = await bootIds();
+      await areDone(await cluster.remove('99-issue'));
+      assert.deepEqual(read('/etc/issue'), shipped);
+      assert.deepEqual(await bootIds(), before);
+    });
+
+    test('what only an image can bring is refused with the reason, and nothing is touched', async () => {
+      const config = machineConfig('99-kargs', {});
+      await cluster.change({ ...config, spec: { ...config.spec, kernelArguments: ['quiet'] } });
+      for (const node of nodes) {
+        const state = async () => (await node.annotations())[DAEMON_STATE];
+        await node.until('it is refused', async () => (await state()) === 'Unreconcilable');
+        assert.match((await node.annotations())[DAEMON_REASON] ?? '', /neither rpm-ostree nor bootc/);
+      }
+      const before = await bootIds();
+      await areDone(await cluster.remove('99-kargs'));
+      assert.deepEqual(await bootIds(), before);
+    });
+
     test('a key of the config lets its owner in, nobody else, and a login is told for ever', async () => {
       const [key, stranger] = [await sshKey(nodes, 'key'), await sshKey(nodes, 'stranger')];
-      const before = await roll('99-keys', { passwd: { users: [{ name: 'core', sshAuthorizedKeys: [key] }] } });
+      const core = { name: 'core', sshAuthorizedKeys: [key], passwordHash: PASSWORD_HASH };
+      const before = await roll('99-keys', { passwd: { users: [core] } });
+      for (const { machine } of nodes)
+        assert.equal((await machine.output('getent', 'shadow', 'core')).split(':')[1], PASSWORD_HASH);
       assert.notEqual(stranger, key);
       const accessed = () => onEach(async node => (await node.annotations())[SSH_ACCESS]);
-      for (const node of nodes) {
+      for (const [index, node] of nodes.entries()) {
         const port = await freePort();
         await startSshd(node, port);
+        await node.machine.output(...batchJob);
         assert.notEqual((await ssh(node, port, 'stranger')).code, 0);
         assert.equal((await node.annotations())[SSH_ACCESS], undefined);
+        // One agent sees it as it is, the other one has to find it in the journal.
+        const isSeen = index === 0;
+        if (!isSeen) await node.stopAgent();
         assert.equal((await ssh(node, port, 'key')).stdout, 'core\n');
+        if (!isSeen) await node.startAgent();
         await node.until('the node says so', async () => (await node.annotations())[SSH_ACCESS] === 'accessed');
         assert.match(await node.log(), /Detected a new login session/);
       }
@@ -174,7 +217,13 @@ describe('nodes with systemd', { skip: problem ?? false }, () => {
 
   describe('the server CA of the kubelet', () => {
     /** What kubelets noted: started or stopped, in which boot, with which kubeconfig. */
-    const lives = () => read('/var/log/kubelet-life').map(text => text.trim().split('\n').map(line => line.split(' ')));
+    const lives = () =>
+      read('/var/log/kubelet-life').map(text =>
+        text
+          .trim()
+          .split('\n')
+          .map(line => line.split(' ')),
+      );
     const hold = async (...cas: string[]) => {
       const wanted = cas.map(pem => pem.trim()).join('\n');
       await onEach(node =>
@@ -195,13 +244,25 @@ describe('nodes with systemd', { skip: problem ?? false }, () => {
       await hold(cluster.serverCa, added);
       for (const [index, node] of nodes.entries()) {
         const old = before[index]?.at(-1)?.[2];
-        await node.until('the kubelet runs again', () => (lives()[index]?.length ?? 0) >= (before[index]?.length ?? 0) + 2);
+        await node.until(
+          'the kubelet runs again',
+          () => (lives()[index]?.length ?? 0) >= (before[index]?.length ?? 0) + 2,
+        );
         const life = lives()[index]?.slice(before[index]?.length) ?? [];
-        assert.deepEqual(life.map(([what]) => what), ['stopped', 'started']);
-        assert.deepEqual(life.map(([, boot]) => boot), [boots[index], boots[index]]);
+        assert.deepEqual(
+          life.map(([what]) => what),
+          ['stopped', 'started'],
+        );
+        assert.deepEqual(
+          life.map(([, boot]) => boot),
+          [boots[index], boots[index]],
+        );
         assert.equal(life[0]?.[2], old);
         assert.notEqual(life[1]?.[2], old);
-        await node.until('the node says so', async () => (await node.annotations())[SERVER_CA_DIGEST] !== digests[index]);
+        await node.until(
+          'the node says so',
+          async () => (await node.annotations())[SERVER_CA_DIGEST] !== digests[index],
+        );
         assert.equal(await node.property('kubelet.service', 'ActiveState'), 'active');
         assert.equal((await node.annotations())[DAEMON_STATE], 'Done');
       }
@@ -213,7 +274,10 @@ describe('nodes with systemd', { skip: problem ?? false }, () => {
       await cluster.setServerCas(cluster.serverCa + deferred);
       await hold(cluster.serverCa, deferred);
       await onEach(node =>
-        node.until('the node says so', async () => !digests.includes((await node.annotations())[SERVER_CA_DIGEST] ?? '')),
+        node.until(
+          'the node says so',
+          async () => !digests.includes((await node.annotations())[SERVER_CA_DIGEST] ?? ''),
+        ),
       );
       assert.deepEqual(lives(), before);
     });
@@ -227,8 +291,7 @@ describe('nodes with systemd', { skip: problem ?? false }, () => {
       await node.until('it writes', () => node.read('/etc/machine-config-daemon/rotunda-update-applying.json') !== '');
       if (node.machine.boots === boots) await node.machine.cutPower();
     });
-    await onEach(node => node.isDone(rendered));
-    assert.deepEqual(await onEach(node => node.drift(rendered)), [undefined, undefined]);
+    await areDone(rendered);
     for (const node of nodes) assert.equal((await node.annotations())[DAEMON_REASON], '');
   });
 });
@@ -241,6 +304,14 @@ function machineConfig(name: string, config: Omit<IgnitionConfig, 'ignition'>): 
 function file(path: string, text: string) {
   return { path, mode: 0o644, overwrite: true, contents: { source: `data:,${encodeURIComponent(text)}` } };
 }
+
+/** Somebody's job, of which logind knows as of a login. */
+const batchJob = [
+  'sh',
+  '-euc',
+  `printf 'account required pam_permit.so\\nsession required pam_systemd.so class=background\\n' >/etc/pam.d/batch
+  systemd-run --quiet --wait -p PAMName=batch -p User=core -- sh -c 'loginctl show-session "$XDG_SESSION_ID" | grep -x Class=background'`,
+];
 
 function restart(serviceName: string) {
   return { type: 'Restart' as const, restart: { serviceName } };
@@ -268,7 +339,12 @@ async function startSshd({ machine }: SystemdNode, port: number): Promise<void> 
 }
 
 async function ssh({ machine }: SystemdNode, port: number, key: string): Promise<{ code: number; stdout: string }> {
-  const options = ['BatchMode=yes', 'StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'ConnectionAttempts=20'];
+  const options = [
+    'BatchMode=yes',
+    'StrictHostKeyChecking=no',
+    'UserKnownHostsFile=/dev/null',
+    'ConnectionAttempts=20',
+  ];
   const flags = options.flatMap(option => ['-o', option]);
   return machine.run(['ssh', '-q', '-i', `/root/${key}`, ...flags, '-p', String(port), 'core@127.0.0.1', 'whoami']);
 }

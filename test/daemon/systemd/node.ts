@@ -11,7 +11,7 @@ import type { Machine } from '../../tools/nspawn.ts';
 
 const AGENT = 'machine-config-daemon.service';
 const LOOK_MS = 25;
-const DONE_MS = 40_000;
+const DONE_MS = 90_000;
 const SHOWN_LOG = 4000;
 
 /** A node that is a machine with systemd and the agent on it. */
@@ -67,6 +67,14 @@ export class SystemdNode {
   /** What the agent has logged since the machine was booted. */
   log(): Promise<string> {
     return this.machine.output('journalctl', '-b', '-o', 'cat', '--no-pager', '-u', AGENT);
+  }
+
+  async stopAgent(): Promise<void> {
+    await this.machine.output('systemctl', 'stop', AGENT);
+  }
+
+  async startAgent(): Promise<void> {
+    await this.machine.output('systemctl', 'start', AGENT);
   }
 
   /** A property of a unit, as systemd has it. */
