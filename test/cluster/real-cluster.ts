@@ -27,20 +27,18 @@ export type NodeName = (typeof CONTROL_PLANE)[number];
 export class RealCluster {
   readonly dir: string = mkdtempSync(join(tmpdir(), 'rotunda-real-'));
   readonly #binaries: string;
-  readonly #rotationDay: string;
   #balancer: LoadBalancer | undefined;
   #kube: HttpKube | undefined;
   #child: ChildProcess | undefined;
   #said = '';
 
-  constructor(binaries: Binaries, rotationDay: string) {
+  constructor(binaries: Binaries) {
     this.#binaries = dirname(binaries['kube-apiserver']);
-    this.#rotationDay = rotationDay;
   }
 
   /** Resolves when it says that it is ready. */
-  async start(): Promise<void> {
-    const child = this.launch();
+  async start(dayMs: number): Promise<void> {
+    const child = this.#launch(dayMs);
     let text = '';
     for await (const chunk of child.stdout!.setEncoding('utf8')) {
       text += chunk;
@@ -57,9 +55,8 @@ export class RealCluster {
     this.#kube ??= new HttpKube(this.balanced(await loadAccess({ path: this.kubeconfig })));
   }
 
-  /** Starts it and does not wait. */
-  launch(): ChildProcess {
-    const words = ['up', '--real', '--dir', this.dir, '--workers', '0', '--rotation-day', this.#rotationDay];
+  #launch(dayMs: number) {
+    const words = ['up', '--real', '--dir', this.dir, '--workers', '0', '--rotation-day', `${dayMs / 1000}s`];
     const child = spawn(process.execPath, [MAIN, ...words, '--binaries', this.#binaries], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });

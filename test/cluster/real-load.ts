@@ -43,6 +43,7 @@ const TRUST = /CERT|TLS|SSL|UNABLE_TO|SELF_SIGNED|ALTNAME/;
 /** Lists, updates and watches with every user, until it is stopped. Each user counts up a number that its own watch has to see. */
 export class ApiLoad {
   readonly #namespace: string;
+  readonly #began: number = Date.now();
   readonly #stop = new AbortController();
   readonly #work: Promise<unknown>;
   readonly #counts = { lists: 0, updates: 0, retries: 0, events: 0, resumed: 0 };
@@ -71,7 +72,7 @@ export class ApiLoad {
   }
 
   async #use({ name, access }: LoadUser): Promise<void> {
-    const key = { namespace: this.#namespace, name: `load-${name}` };
+    const key = { namespace: this.#namespace, name: `load-${name}-${this.#began.toString(36)}` };
     let kube = new HttpKube(access, { requestTimeoutMs: REQUEST_TIMEOUT_MS });
     const first = await this.#attempt(`${name} creates`, () =>
       kube.create(CONFIG_MAPS, { metadata: key, data: { count: '0' } }),

@@ -7,15 +7,16 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-const BUILD_TIMEOUT_MS = 5 * 60_000;
+const BUILD_SECONDS = 300;
 const BUILD_OUTPUT_LIMIT = 1 << 24;
+const HALF = '.half-';
 const OLD_MS = 60 * 60_000;
 /** Arguments: where it belongs, where it is built, the last step, what mmdebstrap is told. Somebody else may have been faster. */
 const BUILD = `
   root=$1 half=$2 finish=$3
   shift 3
   if [ -e "$root" ]; then exit; fi
-  mmdebstrap "$@"
+  timeout --kill-after=5 ${BUILD_SECONDS} mmdebstrap "$@"
   chroot "$half" sh -euc "$finish"
   mv "$half" "$root"
 `;
@@ -36,29 +37,26 @@ export async function debianRoot(packages: readonly string[], finish: string): P
   const root = join(cache, `${suite}-${recipe.slice(0, 12)}`);
   if (existsSync(root)) return root;
   mkdirSync(cache, { recursive: true });
-  const half = mkdtempSync(join(cache, '.half-'));
+  removeHalves(cache);
+  const half = mkdtempSync(join(cache, HALF));
   try {
     const flags = ['--quiet', '--variant=essential', `--include=${packages.join(',')}`];
     const excluded = NOT_NEEDED.map(pattern => `--dpkgopt=path-exclude=${pattern}`);
     const bootstrap = [...flags, ...excluded, suite, half, ...mirrorOf(suite)];
     const shell = ['sh', '-euc', BUILD, 'sh', root, half, finish];
-    await run('flock', [join(cache, '.lock'), ...shell, ...bootstrap], {
-      timeout: BUILD_TIMEOUT_MS,
-      maxBuffer: BUILD_OUTPUT_LIMIT,
-    });
+    await run('flock', [join(cache, '.lock'), ...shell, ...bootstrap], { maxBuffer: BUILD_OUTPUT_LIMIT });
   } finally {
     rmSync(half, { recursive: true, force: true });
   }
-  removeOthers(cache, root);
   return root;
 }
 
-/** Those of earlier recipes, and what builds left that were killed. Younger ones may be in the making, or in use. */
-function removeOthers(cache: string, root: string): void {
+/** What builds left that were killed. */
+function removeHalves(cache: string): void {
   for (const name of readdirSync(cache)) {
     const path = join(cache, name);
-    if (path === root || Date.now() - statSync(path).ctimeMs < OLD_MS) continue;
-    rmSync(path, { recursive: true, force: true });
+    if (name.startsWith(HALF) && Date.now() - statSync(path).ctimeMs > OLD_MS)
+      rmSync(path, { recursive: true, force: true });
   }
 }
 

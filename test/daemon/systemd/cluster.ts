@@ -33,7 +33,7 @@ import { issueClient, issueSigner } from '../../../src/pki/issue.ts';
 import { systemKeys } from '../../../src/pki/keys.ts';
 import { encodeCertificates, readCertificates } from '../../../src/pki/pem.ts';
 import { debianRoot } from '../../tools/debian-root.ts';
-import { type Layers, MachineRoom } from '../../tools/nspawn.ts';
+import { type Layers, MachineRoom, nspawnProblem } from '../../tools/nspawn.ts';
 import { SystemdNode, until } from './node.ts';
 
 const POOL = 'worker';
@@ -60,6 +60,17 @@ const FINISH = `
     e2scrub_all.timer e2scrub_reap.service fstrim.timer systemd-tmpfiles-clean.timer
 `;
 
+/** What nodes boot from, or why there cannot be any here. Builds it where it is not there yet. */
+export async function nodeRoot(): Promise<{ root: string } | { missing: string }> {
+  const missing = nspawnProblem();
+  if (missing !== undefined) return { missing };
+  try {
+    return { root: await debianRoot(PACKAGES, FINISH) };
+  } catch (error) {
+    return { missing: `no root directory for machines could be built: ${(error as Error).message}` };
+  }
+}
+
 /** The embedded API with the real operator and controllers of machine configuration, and nodes that are machines with systemd. */
 export class SystemdCluster {
   readonly nodes: SystemdNode[] = [];
@@ -78,8 +89,9 @@ export class SystemdCluster {
     this.#signer = signer;
   }
 
-  static async start(): Promise<SystemdCluster> {
-    const room = new MachineRoom(await debianRoot(PACKAGES, FINISH));
+  /** `root` is that of the operating system of all nodes. */
+  static async start(root: string): Promise<SystemdCluster> {
+    const room = new MachineRoom(root);
     let made: SystemdCluster | undefined;
     try {
       const api = await startApi();
@@ -124,6 +136,11 @@ export class SystemdCluster {
 
   config(name: string): Promise<MachineConfig> {
     return this.kube.get(MACHINE_CONFIGS, { name });
+  }
+
+  /** What the operator hears of the CAs whose client certificates kubelets take. */
+  async setClientCas(bundle: string): Promise<void> {
+    await this.#cluster.setConfigMap(CONFIG_MANAGED_NAMESPACE, 'kube-apiserver-client-ca', { 'ca-bundle.crt': bundle });
   }
 
   /** What is to be done instead of a reboot. */

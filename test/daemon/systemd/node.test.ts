@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createServer, type AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { BOOTSTRAP_KUBECONFIG, LIVE_KUBECONFIG } from '../../../src/daemon/certificates/paths.ts';
+import { BOOTSTRAP_KUBECONFIG, KUBELET_CA, LIVE_KUBECONFIG } from '../../../src/daemon/certificates/paths.ts';
 import { Kubeconfig } from '../../../src/daemon/certificates/kubeconfig.ts';
 import type { IgnitionConfig } from '../../../src/machine-config-api/ignition/types.ts';
 import type { MachineConfig } from '../../../src/machine-config-api/machine-config.ts';
@@ -15,20 +15,20 @@ import {
   SSH_ACCESS,
 } from '../../../src/machine-config-api/names.ts';
 import { certificate } from '../../../src/machine-config/testing.ts';
-import { nspawnProblem } from '../../tools/nspawn.ts';
-import { SystemdCluster } from './cluster.ts';
+import { nodeRoot, SystemdCluster } from './cluster.ts';
 import type { SystemdNode } from './node.ts';
 
 /** What `chpasswd -e` takes; nobody knows a password for it. */
 const PASSWORD_HASH = `$6$salt$${'x'.repeat(86)}`;
-const problem = nspawnProblem();
+const found = await nodeRoot();
+const { root, missing } = { root: '', missing: undefined, ...found };
 
-describe('nodes with systemd', { skip: problem ?? false }, () => {
+describe('nodes with systemd', { skip: missing ?? false }, () => {
   let cluster: SystemdCluster;
   let nodes: SystemdNode[] = [];
 
   before(async () => {
-    cluster = await SystemdCluster.start();
+    cluster = await SystemdCluster.start(root);
     await cluster.setMaxUnavailable(2);
     nodes = [await cluster.addNode('worker-0'), await cluster.addNode('worker-1', { contained: true })];
   });
@@ -281,6 +281,15 @@ describe('nodes with systemd', { skip: problem ?? false }, () => {
       );
       assert.deepEqual(lives(), before);
     });
+  });
+
+  test('a new CA of clients is in the file of the kubelet, and nothing is restarted, drained or rebooted for it', async () => {
+    const [lives, boots] = [read('/var/log/kubelet-life'), await bootIds()];
+    const added = await certificate('next-client-ca');
+    await cluster.setClientCas((await certificate('client-ca')) + added);
+    await onEach(node => node.until('the file holds it', () => node.read(KUBELET_CA).includes(added.trim())));
+    for (const text of read(KUBELET_CA)) assert.ok(text.includes((await certificate('client-ca')).trim()));
+    assert.deepEqual([read('/var/log/kubelet-life'), await bootIds()], [lives, boots]);
   });
 
   test('the plug is pulled in the middle of an update: Done after it, complete', async () => {

@@ -7,21 +7,21 @@ import { NODES, PODS } from '../../../src/kube/resource.ts';
 import { MACHINE_CONFIG_POOLS } from '../../../src/machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG } from '../../../src/machine-config-api/names.ts';
 import { fileConfig } from '../../../src/machine-config/testing.ts';
-import { nspawnProblem } from '../../tools/nspawn.ts';
-import { SystemdCluster } from './cluster.ts';
+import { nodeRoot, SystemdCluster } from './cluster.ts';
 import { until } from './node.ts';
 
 const NODE_COUNT = 10;
 const MAX_UNAVAILABLE = 2;
 const WORST_MS = 240_000;
-const problem = nspawnProblem();
+const found = await nodeRoot();
+const { root, missing } = { root: '', missing: undefined, ...found };
 
-describe('a pool of ten machines', { skip: problem ?? false }, () => {
+describe('a pool of ten machines', { skip: missing ?? false }, () => {
   let cluster: SystemdCluster;
   let nodes: Informer<Node>;
 
   before(async () => {
-    cluster = await SystemdCluster.start();
+    cluster = await SystemdCluster.start(root);
     await cluster.setMaxUnavailable(MAX_UNAVAILABLE);
     nodes = new Informer<Node>(cluster.kube, NODES).start();
   });
