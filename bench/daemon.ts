@@ -3,13 +3,13 @@
  * processor then; how long from another target to Done for an update without and one with drain and reboot (the node is a directory,
  * so the reboot itself takes no time; the drain controller waits 20 ms instead of 5 s).
  */
-import { build } from 'esbuild';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { MachineConfig } from '../src/machine-config-api/machine-config.ts';
 import { ProcessCluster, type ProcessNode, until } from '../test/daemon/agent/node-process.ts';
 import { config } from '../test/daemon/agent/scene.ts';
+import { bundleProgram } from '../test/tools/bundle.ts';
 
 const UPDATES = 5;
 const FILES = 50;
@@ -23,7 +23,7 @@ export async function bench(): Promise<void> {
   const cluster = await ProcessCluster.start();
   const out = mkdtempSync(join(tmpdir(), 'rotunda-bundle-'));
   try {
-    const program = await bundle(out);
+    const program = await bundleProgram(out);
     const ways = [
       { what: 'from the sources', start: {} },
       { what: 'bundled, as shipped', start: { program } },
@@ -82,26 +82,6 @@ function report(node: ProcessNode): void {
 function cpuMs(node: ProcessNode): number {
   const fields = readFileSync(`/proc/${node.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
-}
-
-async function bundle(outdir: string): Promise<string> {
-  const root = new URL('../', import.meta.url).pathname;
-  const banner =
-    'import { createRequire as makeRequire } from "node:module"; const require = makeRequire(import.meta.url);';
-  await build({
-    entryPoints: [join(root, 'src/cli/main.ts')],
-    bundle: true,
-    platform: 'node',
-    target: 'node24',
-    format: 'esm',
-    splitting: true,
-    outdir,
-    entryNames: 'rotunda',
-    outExtension: { '.js': '.mjs' },
-    banner: { js: banner },
-    logLevel: 'error',
-  });
-  return join(outdir, 'rotunda.mjs');
 }
 
 function generation(serial: number, prefix: string, more: Record<string, string> = {}): MachineConfig {

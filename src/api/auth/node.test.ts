@@ -53,6 +53,10 @@ describe('node authorizer', () => {
   };
   const lease = { group: 'coordination.k8s.io', namespace: 'kube-node-lease', name: 'a' };
   const cases: [rule: string, attributes: ResourceAttributes, allowed: boolean][] = [
+    ['its own node', wants('get', 'nodes', { namespace: '', name: 'a' }), true],
+    ['watches its own node', wants('watch', 'nodes', { namespace: '', name: 'a' }), true],
+    ['another node', wants('get', 'nodes', { namespace: '', name: 'b' }), false],
+    ['all nodes', wants('list', 'nodes', { namespace: '', name: '' }), false],
     ['a secret its pod mounts', wants('get', 'secrets', { name: 'mounted' }), true],
     ['watches that secret', wants('watch', 'secrets', { name: 'mounted' }), true],
     ['another secret', wants('get', 'secrets', { name: 'other' }), false],

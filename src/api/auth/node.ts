@@ -13,11 +13,12 @@ export interface NodePods {
 export const NODE_LEASE_NAMESPACE = 'kube-node-lease';
 
 const RULES = nodeRules();
+const READING = new Set(['get', 'list', 'watch']);
 const NO_OPINION: Decision = { verdict: 'no-opinion', reason: '' };
 
 /**
  * Gives a kubelet (`system:node:<name>`) the rights of the role `system:node`, narrowed to what its node needs: Secrets
- * and ConfigMaps that its pods refer to, tokens for their service accounts, its own Lease.
+ * and ConfigMaps that its pods refer to, tokens for their service accounts, its own Lease and Node.
  */
 export function createNodeAuthorizer(pods: NodePods): Authorizer {
   return {
@@ -75,6 +76,9 @@ function whyNotForNode(attributes: ResourceAttributes, nodeName: string, pods: N
       return `can only access leases in the ${JSON.stringify(NODE_LEASE_NAMESPACE)} system namespace`;
     if (verb !== 'create' && name !== nodeName)
       return 'can only access node lease with the same name as the requesting node';
+  }
+  if (group === '' && resource === 'nodes' && READING.has(verb) && name !== nodeName) {
+    return `node ${JSON.stringify(nodeName)} cannot read ${name === '' ? 'all nodes' : JSON.stringify(name)}, only its own Node object`;
   }
   return undefined;
 }

@@ -1,7 +1,6 @@
 import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { build } from 'esbuild';
 import { load } from 'js-yaml';
 import { type Api, startApi } from '../../../src/api/api.ts';
 import { kubeconfigFor } from '../../../src/api/kubeconfig.ts';
@@ -32,14 +31,15 @@ import type { CertificateAndKey } from '../../../src/pki/authority.ts';
 import { issueClient, issueSigner } from '../../../src/pki/issue.ts';
 import { systemKeys } from '../../../src/pki/keys.ts';
 import { encodeCertificates, readCertificates } from '../../../src/pki/pem.ts';
+import { bundleProgram } from '../../tools/bundle.ts';
 import { debianRoot } from '../../tools/debian-root.ts';
 import { type Layers, MachineRoom, nspawnProblem } from '../../tools/nspawn.ts';
-import { SystemdNode, until } from './node.ts';
+import { until } from '../agent/node-process.ts';
+import { SystemdNode } from './node.ts';
 
 const POOL = 'worker';
 const IMAGE = new URL('./image/', import.meta.url).pathname;
 const FIRST_BOOT = new URL('./first-boot.ts', import.meta.url).pathname;
-const MAIN = new URL('../../../src/cli/main.ts', import.meta.url).pathname;
 /** Changes are gathered this long instead of five seconds. */
 const GATHER_MS = 20;
 /** A server CA must have been the same for a minute before nodes hear of it; for the operator that is a second. */
@@ -60,14 +60,21 @@ const FINISH = `
     e2scrub_all.timer e2scrub_reap.service fstrim.timer systemd-tmpfiles-clean.timer
 `;
 
-/** What nodes boot from, or why there cannot be any here. Builds it where it is not there yet. */
-export async function nodeRoot(): Promise<{ root: string } | { missing: string }> {
+/** What nodes boot from. */
+export interface NodeRoot {
+  readonly root: string;
+  /** Why there cannot be any here. */
+  readonly missing?: string;
+}
+
+/** Finds it, and builds it where it is not there yet. */
+export async function nodeRoot(): Promise<NodeRoot> {
   const missing = nspawnProblem();
-  if (missing !== undefined) return { missing };
+  if (missing !== undefined) return { root: '', missing };
   try {
     return { root: await debianRoot(PACKAGES, FINISH) };
   } catch (error) {
-    return { missing: `no root directory for machines could be built: ${(error as Error).message}` };
+    return { root: '', missing: `no root directory for machines could be built: ${(error as Error).message}` };
   }
 }
 
@@ -91,23 +98,21 @@ export class SystemdCluster {
 
   /** `root` is that of the operating system of all nodes. */
   static async start(root: string): Promise<SystemdCluster> {
-    const room = new MachineRoom(root);
-    let made: SystemdCluster | undefined;
+    const api = await startApi();
+    const cluster = await TestCluster.create(async () => ({
+      kube: api.kube,
+      idle: () => api.engine.idle(),
+      close: () => api.close(),
+    }));
+    const signer = await issueSigner({ ...issuing(), commonName: 'nodes' });
+    api.setClientCas(encodeCertificates(signer.chain));
+    const made = new SystemdCluster(api, cluster, new MachineRoom(root), signer);
     try {
-      const api = await startApi();
-      const cluster = await TestCluster.create(async () => ({
-        kube: api.kube,
-        idle: () => api.engine.idle(),
-        close: () => api.close(),
-      }));
-      const signer = await issueSigner({ ...issuing(), commonName: 'nodes' });
-      api.setClientCas(encodeCertificates(signer.chain));
-      made = new SystemdCluster(api, cluster, room, signer);
       await made.#startCentralSide();
       await made.#makeImage();
       return made;
     } catch (error) {
-      await (made ?? room).close();
+      await made.close();
       throw error;
     }
   }
@@ -234,7 +239,7 @@ export class SystemdCluster {
       symlinkSync(`/usr/lib/systemd/system/${unit}`, join(wants, unit));
     }
     mkdirSync(join(programs, HOST_MOUNT));
-    const [document] = await Promise.all([this.#firstBoot(), bundle(this.#bundle)]);
+    const [document] = await Promise.all([this.#firstBoot(), bundleProgram(this.#bundle)]);
     this.#layers = [programs];
     const installed = await this.#room.layerBy('installed', this.#layers, [process.execPath, FIRST_BOOT, document]);
     this.#layers = [installed, programs];
@@ -272,23 +277,4 @@ function hurried(speed: number): Clock {
 
 function issuing() {
   return { keys: systemKeys, now: new Date(), lifetimeMs: days(1), algorithm: 'P-256' as const };
-}
-
-/** The program as it is shipped. */
-async function bundle(outdir: string): Promise<void> {
-  const banner =
-    'import { createRequire as makeRequire } from "node:module"; const require = makeRequire(import.meta.url);';
-  await build({
-    entryPoints: [MAIN],
-    bundle: true,
-    platform: 'node',
-    target: 'node24',
-    format: 'esm',
-    splitting: true,
-    outdir,
-    entryNames: 'rotunda',
-    outExtension: { '.js': '.mjs' },
-    banner: { js: banner },
-    logLevel: 'error',
-  });
 }

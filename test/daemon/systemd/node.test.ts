@@ -20,8 +20,7 @@ import type { SystemdNode } from './node.ts';
 
 /** What `chpasswd -e` takes; nobody knows a password for it. */
 const PASSWORD_HASH = `$6$salt$${'x'.repeat(86)}`;
-const found = await nodeRoot();
-const { root, missing } = { root: '', missing: undefined, ...found };
+const { root, missing } = await nodeRoot();
 
 describe('nodes with systemd', { skip: missing ?? false }, () => {
   let cluster: SystemdCluster;

@@ -8,9 +8,9 @@ import type { MachineConfig } from '../../../src/machine-config-api/machine-conf
 import { CURRENT_CONFIG, DAEMON_STATE } from '../../../src/machine-config-api/names.ts';
 import { readConfig } from '../../../src/machine-config-api/reconciliation.ts';
 import type { Machine } from '../../tools/nspawn.ts';
+import { until } from '../agent/node-process.ts';
 
 const AGENT = 'machine-config-daemon.service';
-const LOOK_MS = 25;
 const DONE_MS = 90_000;
 const SHOWN_LOG = 4000;
 
@@ -91,13 +91,4 @@ export class SystemdNode {
     const at = this.machine.root + path;
     return existsSync(at) ? readFileSync(at, 'utf8') : '';
   }
-}
-
-/** Waits for a condition in real time. */
-export async function until(what: string, withinMs: number, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + withinMs; performance.now() < end; ) {
-    if (await isSo()) return;
-    await new Promise(resolve => setTimeout(resolve, LOOK_MS));
-  }
-  throw new Error(`not within ${withinMs} ms: ${what}`);
 }

@@ -7,14 +7,13 @@ import { NODES, PODS } from '../../../src/kube/resource.ts';
 import { MACHINE_CONFIG_POOLS } from '../../../src/machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG } from '../../../src/machine-config-api/names.ts';
 import { fileConfig } from '../../../src/machine-config/testing.ts';
+import { until } from '../agent/node-process.ts';
 import { nodeRoot, SystemdCluster } from './cluster.ts';
-import { until } from './node.ts';
 
 const NODE_COUNT = 10;
 const MAX_UNAVAILABLE = 2;
 const WORST_MS = 240_000;
-const found = await nodeRoot();
-const { root, missing } = { root: '', missing: undefined, ...found };
+const { root, missing } = await nodeRoot();
 
 describe('a pool of ten machines', { skip: missing ?? false }, () => {
   let cluster: SystemdCluster;
