@@ -31,6 +31,7 @@ import { get, list } from './rest/read.ts';
 import { update } from './rest/update.ts';
 import { isAsStored, present } from './rest/view.ts';
 import { watch } from './rest/watch.ts';
+import { selectedName } from './select/field.ts';
 import { badRequest, expired, noSuchPath } from './status.ts';
 import type { Entry } from './store/entry.ts';
 
@@ -72,7 +73,7 @@ export class EmbeddedKube implements Kube {
 
   async list<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<ObjectList<T>> {
     const call = this.#call(resource, options.namespace ?? '', '', options);
-    authorize(this.#core, call, 'list');
+    authorize(this.#core, { ...call, name: selectedName(options.fieldSelector) }, 'list');
     const page = list(this.#core, call, options);
     return {
       items: page.entries.map(entry => shown(call, entry) as T),
@@ -89,7 +90,7 @@ export class EmbeddedKube implements Kube {
     options: WatchOptions = {},
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
     const call = this.#call(resource, options.namespace ?? '', '', {});
-    authorize(this.#core, call, 'watch');
+    authorize(this.#core, { ...call, name: selectedName(options.fieldSelector) }, 'watch');
     const waiting: (() => WatchEvent<T>)[] = [];
     let wake = () => {};
     let overflow = false;

@@ -17,7 +17,7 @@ import type { Binaries } from './binaries.ts';
 const MAIN = new URL('../../src/cli/main.ts', import.meta.url).pathname;
 const LOOK_EVERY_MS = 250;
 /** Longest wait for anything; a bound for a machine that is busy with other things. */
-const PATIENCE_MS = Number(process.env.PATIENCE ?? 300_000);
+const PATIENCE_MS = 300_000;
 const LAST_WORDS = 3_000;
 
 export const CONTROL_PLANE = ['master-0', 'master-1', 'master-2'] as const;
@@ -38,14 +38,14 @@ export class RealCluster {
 
   /** Resolves when it says that it is ready. */
   async start(dayMs: number): Promise<void> {
-    const child = this.#launch(dayMs);
+    const child = this.launch(dayMs);
     let text = '';
-    for await (const chunk of child.stdout!.setEncoding('utf8')) {
+    for await (const chunk of child.stdout.setEncoding('utf8')) {
       text += chunk;
       if (text.includes('\n')) break;
     }
     if (!text.startsWith('ready')) throw new Error(`rotunda up --real ended before it was ready:\n${this.#said}`);
-    child.stdout!.resume();
+    child.stdout.resume();
     await this.connect();
   }
 
@@ -55,7 +55,8 @@ export class RealCluster {
     this.#kube ??= new HttpKube(this.balanced(await loadAccess({ path: this.kubeconfig })));
   }
 
-  #launch(dayMs: number) {
+  /** Starts it and does not wait for anything. */
+  launch(dayMs: number) {
     const words = ['up', '--real', '--dir', this.dir, '--workers', '0', '--rotation-day', `${dayMs / 1000}s`];
     const child = spawn(process.execPath, [MAIN, ...words, '--binaries', this.#binaries], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -151,15 +152,15 @@ export async function eventually<T>(
   detail: () => string = () => '',
 ): Promise<T> {
   const giveUpAt = Date.now() + PATIENCE_MS;
-  let last: unknown;
+  let last = '';
   while (Date.now() < giveUpAt) {
     try {
       const found = await find();
       if (found !== undefined && found !== false) return found;
     } catch (error) {
-      last = error;
+      last = error instanceof Error ? `${error.name}: ${error.message}` : JSON.stringify(error);
     }
     await new Promise(resolve => setTimeout(resolve, LOOK_EVERY_MS));
   }
-  throw new Error(`waited in vain for ${what}. ${detail()} ${last === undefined ? '' : String(last)}`);
+  throw new Error(`waited in vain for ${what}. ${detail()} ${last}`);
 }

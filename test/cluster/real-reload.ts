@@ -75,7 +75,10 @@ export class ReloadedServer {
   static async start(binaries: Binaries, sniName: string): Promise<ReloadedServer> {
     const dir = mkdtempSync(join(tmpdir(), 'rotunda-reload-'));
     const [servingCa, clientCa, proxyCa] = await Promise.all(['serving-ca', 'client-ca', 'proxy-ca'].map(authority));
-    const authorities = { servingCa, clientCa, proxyCa } as Record<'servingCa' | 'clientCa' | 'proxyCa', CertificateAndKey>;
+    const authorities = { servingCa, clientCa, proxyCa } as Record<
+      'servingCa' | 'clientCa' | 'proxyCa',
+      CertificateAndKey
+    >;
     const [etcdPort, peerPort, apiPort] = await freePorts(3);
     const serving = await servingOf(authorities.servingCa, [HOST, 'localhost', 'kubernetes']);
     const client = await clientOf(authorities.clientCa, 'client', ['system:masters']);
@@ -92,10 +95,15 @@ export class ReloadedServer {
 
     const etcdUrl = `https://${HOST}:${etcdPort}`;
     const etcd = start(dir, binaries.etcd, [
-      ...['--data-dir', join(dir, 'etcd'), '--listen-client-urls', etcdUrl, '--advertise-client-urls', etcdUrl],
-      ...['--listen-peer-urls', `http://${HOST}:${peerPort}`, '--unsafe-no-fsync'],
-      ...['--cert-file', join(dir, 'etcd.crt'), '--key-file', join(dir, 'etcd.key')],
-      ...['--client-cert-auth', '--trusted-ca-file', join(dir, FILES.clientCa)],
+      `--data-dir=${join(dir, 'etcd')}`,
+      `--listen-client-urls=${etcdUrl}`,
+      `--advertise-client-urls=${etcdUrl}`,
+      `--listen-peer-urls=http://${HOST}:${peerPort}`,
+      '--unsafe-no-fsync',
+      `--cert-file=${join(dir, 'etcd.crt')}`,
+      `--key-file=${join(dir, 'etcd.key')}`,
+      '--client-cert-auth',
+      `--trusted-ca-file=${join(dir, FILES.clientCa)}`,
     ]);
     const otherEtcd = await listenAs(serving);
     const server = new ReloadedServer({
@@ -228,7 +236,8 @@ export async function listenAs(pair: CertificateAndKey): Promise<ListeningPeer> 
       socket.once('data', () => {
         accepted++;
         lastClient = socket.getPeerX509Certificate()?.serialNumber;
-        if (socket.alpnProtocol !== 'h2') socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}');
+        if (socket.alpnProtocol !== 'h2')
+          socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}');
       });
     },
   );

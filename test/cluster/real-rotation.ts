@@ -127,9 +127,15 @@ export class RotationCount {
     }
     const due = versions.filter(({ notBeforeMs }, index) => {
       const next = versions[index + 1];
-      return next !== undefined && artefact.refreshMs !== undefined && next.notBeforeMs - notBeforeMs >= artefact.refreshMs - TOLERANCE_MS;
+      return (
+        next !== undefined &&
+        artefact.refreshMs !== undefined &&
+        next.notBeforeMs - notBeforeMs >= artefact.refreshMs - TOLERANCE_MS
+      );
     }).length;
-    return forced > due ? `${keyOf(artefact)} was asked for ${forced - due} more times than it was replaced` : undefined;
+    return forced > due
+      ? `${keyOf(artefact)} was asked for ${forced - due} more times than it was replaced`
+      : undefined;
   }
 
   #note({ metadata, data }: Secret): void {

@@ -67,9 +67,9 @@ async function provideAccount({ kube }: RealCluster): Promise<string> {
 }
 
 function withToken(access: Access, token: string): Access {
-  return changedAccess(access, ({ server, tls: { certificate: _, key: __, ...tls } }) => ({
+  return changedAccess(access, ({ server, tls: { ca } }) => ({
     server,
-    tls,
+    tls: { ca },
     headers: { authorization: `Bearer ${token}` },
   }));
 }

@@ -4,6 +4,7 @@
  * replaced three times and every signer at least once, and one component after the other is killed. Nobody may notice.
  */
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { seconds } from '../../src/kube/duration.ts';
 import type { Prober } from '../../src/trust/prober.ts';
@@ -22,6 +23,7 @@ const LONG_DAY_MS = seconds(120);
 /** Here only those rotate that are taken while running: a second or two are enough for them, and this gives them more than seven. */
 const SHORT_DAY_MS = seconds(5);
 const LEAF_ROTATIONS = 3;
+const ETCD_MANIFEST = 'etc/kubernetes/manifests/etcd-pod.yaml';
 const RECOVERY_LEAF = 'localhost-recovery-serving-certkey';
 /** Those with a life of a month, and how often they rotate in the second part. */
 const QUICK_DAYS = 15;
@@ -36,7 +38,12 @@ describe('a cluster that serves itself', { skip, timeout: LIMIT_MS }, () => {
   let cluster: RealCluster;
   before(async () => {
     cluster = new RealCluster(binaries as Binaries);
-    await timed('bootstrapped and ready', () => cluster.start(LONG_DAY_MS));
+    await timed('bootstrapped and ready, with a kill -9 in the middle', async () => {
+      cluster.launch(LONG_DAY_MS);
+      await eventually('the first static pod', () => existsSync(cluster.pathOn('master-0', ETCD_MANIFEST)));
+      await cluster.kill('SIGKILL');
+      await cluster.start(LONG_DAY_MS);
+    });
   });
   after(() => cluster.stop());
 
@@ -135,7 +142,11 @@ describe('a cluster that serves itself', { skip, timeout: LIMIT_MS }, () => {
   }
 
   async function settled(): Promise<void> {
-    await eventually('every part to be ready', () => cluster.isReady(), () => `${cluster.unready()}\n${cluster.said}`);
+    await eventually(
+      'every part to be ready',
+      () => cluster.isReady(),
+      () => `${cluster.unready()}\n${cluster.said}`,
+    );
   }
 
   /** Kills a container's process and waits until another one has taken its place. */

@@ -15,7 +15,16 @@ import { OPERAND_OBJECTS } from '../../src/kube-apiserver/operand-objects.ts';
 import type { CertificateAndKey } from '../../src/pki/authority.ts';
 import { type Binaries, findBinaries, kubernetesVersion } from './binaries.ts';
 import { eventually } from './real-cluster.ts';
-import { authority, clientOf, FILES, type ListeningPeer, listenAs, pem, ReloadedServer, servingOf } from './real-reload.ts';
+import {
+  authority,
+  clientOf,
+  FILES,
+  type ListeningPeer,
+  listenAs,
+  pem,
+  ReloadedServer,
+  servingOf,
+} from './real-reload.ts';
 
 const binaries = findBinaries(['etcd', 'kube-apiserver']);
 const skip = 'missing' in binaries ? binaries.missing : false;
@@ -137,7 +146,10 @@ describe(`kube-apiserver ${skip === false ? kubernetesVersion() : ''} and change
     server.otherEtcd.show(await servingOf(etcdCa, ['127.0.0.1']));
     server.write(FILES.etcdCa, server.textOf(FILES.etcdCa) + pem(etcdCa));
     server.write(FILES.kubeletCa, server.textOf(FILES.kubeletCa) + pem(kubeletCa));
-    server.write(FILES.tokenPublicKeys, server.textOf(FILES.tokenPublicKeys) + publicKey.export({ format: 'pem', type: 'spki' }));
+    server.write(
+      FILES.tokenPublicKeys,
+      server.textOf(FILES.tokenPublicKeys) + publicKey.export({ format: 'pem', type: 'spki' }),
+    );
     server.write(FILES.tokenKey, privateKey.export({ format: 'pem', type: 'pkcs1' }).toString());
     const asksKubelet = () => kube.request('GET', POD_LOG, { busyRetries: 0 });
     const accepted = { etcd: server.otherEtcd.accepted, kubelet: kubelet.accepted };

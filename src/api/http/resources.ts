@@ -4,6 +4,7 @@ import type { User } from '../auth/user.ts';
 import type { Kind, Verb } from '../kinds/kind.ts';
 import { answer } from '../rest/answer.ts';
 import { asked, requireAllowed } from '../rest/authorize.ts';
+import { selectedName } from '../select/field.ts';
 import type { Call, Core } from '../rest/core.ts';
 import { create } from '../rest/create.ts';
 import { remove } from '../rest/delete.ts';
@@ -38,6 +39,9 @@ import {
 import { mediaTypeOf, parseJson, parseObject, parseYaml, readBody } from './request-body.ts';
 import type { WatchHub } from './watch-hub.ts';
 
+/** Verbs of collections: for whoever may use them, a field selector with a name is a name. */
+const OF_SEVERAL = new Set(['list', 'watch', 'deletecollection']);
+
 /** Answers requests for resources. */
 export async function serveResource(
   core: Core,
@@ -48,7 +52,9 @@ export async function serveResource(
 ): Promise<void> {
   const verb = verbOf(exchange, target);
   if (verb === undefined) throw methodNotAllowed();
-  requireAllowed(core.authorizer, { user, verb, ...asked(target) });
+  const named =
+    target.name || (OF_SEVERAL.has(verb) ? selectedName(exchange.query.get('fieldSelector') ?? undefined) : '');
+  requireAllowed(core.authorizer, { user, verb, ...asked({ ...target, name: named }) });
   const kind = core.registry.find(target.group, target.version, target.plural);
   if (kind === undefined) return sendNoSuchResource(core, exchange, target);
   checkServed(kind, target, verb);

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { KubeError } from '../../kube/error.ts';
 import type { KubeObject } from '../../kube/resource.ts';
-import { exactField, matchesFields, parseFieldSelector } from './field.ts';
+import { exactField, matchesFields, parseFieldSelector, selectedName } from './field.ts';
 import { customSelectableFields, selectableFields } from './selectable.ts';
 import { selection } from './selection.ts';
 
@@ -140,4 +140,18 @@ describe('selection', () => {
     assert.equal(selection(request).everything, false);
     assert.equal(selection({ selectable: pods }).everything, true);
   });
+});
+
+it('the name a selector asks for, as far as it asks for one', () => {
+  for (const [selector, name] of [
+    ['metadata.name=a', 'a'],
+    ['metadata.name==a', 'a'],
+    ['spec.nodeName=n,metadata.name=a', 'a'],
+    ['metadata.name!=a', ''],
+    ['metadata.namespace=a', ''],
+    ['', ''],
+    [undefined, ''],
+  ] as const) {
+    assert.equal(selectedName(selector), name, selector);
+  }
 });

@@ -44,6 +44,18 @@ export function exactField(query: FieldQuery, path: string): string | undefined 
   return query.find(requirement => requirement.path === path && requirement.operator === '=')?.value;
 }
 
+/**
+ * The one name a field selector asks for, the empty text where it asks for none: who may read an object may list and watch it by
+ * name. What cannot be read is refused later, by whoever reads it.
+ */
+export function selectedName(fieldSelector: string | undefined): string {
+  for (const term of splitTerms(fieldSelector ?? '')) {
+    const escaped = /^metadata\.name==?([^=].*)$/s.exec(term)?.[1];
+    if (escaped !== undefined && !/[\\=]/.test(escaped)) return escaped;
+  }
+  return '';
+}
+
 /** Splits at commas that no backslash escapes; the escapes stay. */
 function splitTerms(text: string): string[] {
   const terms: string[] = [];

@@ -22,7 +22,7 @@ export function addBootstrap(program: Command): void {
       'Makes the first certificates, manifests and objects of a new control plane and brings up etcd and kube-apiserver from them, as\n' +
         'static pods on nodes below <dir>/nodes, with the operators at work on a temporary API. When all nodes serve, the objects move to\n' +
         'the real API, the temporary one goes away, and everything stops: `rotunda up --real` with the same folder runs it from then on.\n' +
-        'Interrupted, it goes on where it was. <dir>/kubeconfig is the administrator\'s. Needs the programs etcd, kube-apiserver,\n' +
+        "Interrupted, it goes on where it was. <dir>/kubeconfig is the administrator's. Needs the programs etcd, kube-apiserver,\n" +
         'kube-controller-manager and kube-scheduler.',
     )
     .requiredOption('--dir <folder>', 'where everything is kept')

@@ -62,7 +62,10 @@ test('without the programs, or with too few nodes, nothing is begun', async t =>
     assert.ok(error instanceof MissingPrograms);
     return /etcd, kube-apiserver, kube-controller-manager, kube-scheduler/.test(error.message);
   });
-  await assert.rejects(bootstrap({ dir, programs, controlPlane: 1 }), /expected 3 control-plane nodes or more, found 1/);
+  await assert.rejects(
+    bootstrap({ dir, programs, controlPlane: 1 }),
+    /expected 3 control-plane nodes or more, found 1/,
+  );
   assert.deepEqual(readdirSync(dir), []);
 });
 

@@ -46,10 +46,13 @@ async function startServer(t: TestContext, name: string): Promise<TestServer> {
   const issuing = { keys: systemKeys, now: new Date(), lifetimeMs: days(1), algorithm: 'P-256' } as const;
   const signer = await issueSigner({ ...issuing, commonName: 'ca' });
   const { chain, key } = await issueServing({ ...issuing, signer, hostnames: ['localhost'] });
-  const server: Server = createServer({ cert: encodeCertificates(chain), key: encodePrivateKey(key) }, (asked, reply) => {
-    if (asked.url === '/readyz') reply.statusCode = backend.isReady ? 200 : 500;
-    reply.end(name);
-  });
+  const server: Server = createServer(
+    { cert: encodeCertificates(chain), key: encodePrivateKey(key) },
+    (asked, reply) => {
+      if (asked.url === '/readyz') reply.statusCode = backend.isReady ? 200 : 500;
+      reply.end(name);
+    },
+  );
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   const backend: TestServer = {
     host: '127.0.0.1',

@@ -2,7 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
 import { MemoryKube } from '../../kube/memory.ts';
-import { CONFIG_MAPS, type KubeObject, NAMESPACES, NODES, type Resource, resource, SECRETS } from '../../kube/resource.ts';
+import {
+  CONFIG_MAPS,
+  type KubeObject,
+  NAMESPACES,
+  NODES,
+  type Resource,
+  resource,
+  SECRETS,
+} from '../../kube/resource.ts';
 import { moveCluster } from './move.ts';
 
 const ROLES = resource('rbac.authorization.k8s.io/v1', 'ClusterRole', 'clusterroles', false);
