@@ -8,8 +8,7 @@ import { describe, test } from 'node:test';
 import { HttpKube } from '../../src/kube/client.ts';
 import { loadAccess } from '../../src/kube/kubeconfig.ts';
 import { NODES, SECRETS } from '../../src/kube/resource.ts';
-
-const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
+import { inTerminal, main } from './cockpit.ts';
 
 describe('rotunda up', () => {
   test('brings up nodes and a rolled-out kube-apiserver, prints one ready line, and stops cleanly', async t => {
@@ -37,6 +36,28 @@ describe('rotunda up', () => {
     const ended = once(child, 'exit') as Promise<[number | null]>;
     child.kill('SIGINT');
     assert.equal((await ended)[0], 0);
+  });
+
+  test('in a terminal: lines that change in place until it is ready, and Ctrl-C ends it', {
+    timeout: 240_000,
+  }, async t => {
+    const dir = mkdtempSync(join(tmpdir(), 'rotunda-up-'));
+    const args = ['up', '--dir', dir, '--control-plane', '1', '--workers', '0'];
+    const running = inTerminal(args, join(dir, 'kubeconfig'));
+    t.after(() => {
+      running?.child.kill('SIGKILL');
+      spawnSync(process.execPath, [main, 'down', '--dir', dir]);
+      rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+    });
+    if (running === undefined) return t.skip('there is no python3 to make a pseudo-terminal');
+    await running.until(/ready: https:\S+, kubeconfig \S+, console http:\S+/, 200_000);
+    // The cursor goes up over the lines of all parts, and they are written again.
+    assert.match(running.text, /\u001b\[\d+A\u001b\[J/);
+    assert.match(running.text, /\.\.\. kube-apiserver +revision 1 on 0 of 1 nodes/);
+    assert.match(running.text, /ok {2}machine-config +1 of 1 nodes have the config of their pool/);
+    running.child.stdin?.write('\u0003');
+    await running.ended;
+    assert.match(running.text, /stopping\r?\n/);
   });
 
   test('contradictory flags: one clear line, exit code 2', () => {

@@ -61,8 +61,8 @@ export class Progress {
     return `${seconds}s ${ready ? 'ok ' : '...'} ${name.padEnd(width)}  ${text}`;
   }
 
-  /** A line that wraps would count as two and spoil the erasing. */
+  /** A line that wraps would count as two and spoil the erasing. A terminal that does not know its width says 0. */
   #cut(text: string): string {
-    return text.slice(0, Math.max(20, (this.#output.columns ?? 80) - 1));
+    return text.slice(0, Math.max(20, (this.#output.columns || 80) - 1));
   }
 }
