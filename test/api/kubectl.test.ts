@@ -9,8 +9,8 @@ import { type Api, startApi } from '../../src/api/api.ts';
 import { NODES, PODS } from '../../src/kube/resource.ts';
 import { findKubectl } from '../tools/kubectl.ts';
 
-const CALL_TIMEOUT_MS = 20_000;
-const TEST_TIMEOUT_MS = 60_000;
+const CALL_TIMEOUT_MS = 60_000;
+const TEST_TIMEOUT_MS = 300_000;
 
 interface Result {
   readonly code: number;

@@ -108,7 +108,7 @@ describe('rotunda get', () => {
     return undefined;
   });
 
-  test('-w in a terminal: the list, then what changes, until Ctrl-C', { timeout: 90_000 }, async t => {
+  test('-w in a terminal: the list, then what changes, until Ctrl-C', { timeout: 240_000 }, async t => {
     const running = inTerminal(['get', 'certs', '-n', OPERAND, '-w'], cockpit.kubeconfig);
     if (running === undefined) return t.skip('there is no python3 to make a pseudo-terminal');
     t.after(() => running.child.kill('SIGKILL'));
@@ -127,7 +127,7 @@ describe('rotunda get', () => {
 });
 
 describe('rotunda monitor', () => {
-  test('in a terminal: certificates and bundles as they change, until Ctrl-C', { timeout: 90_000 }, async t => {
+  test('in a terminal: certificates and bundles as they change, until Ctrl-C', { timeout: 240_000 }, async t => {
     const running = inTerminal(['monitor'], cockpit.kubeconfig);
     if (running === undefined) return t.skip('there is no python3 to make a pseudo-terminal');
     t.after(() => running.child.kill('SIGKILL'));
@@ -277,7 +277,7 @@ describe('what cannot be undone is asked for', () => {
     ['no', 1, /stopped: nothing was written/],
     ['yes', 0, /secret\/node-system-admin-signer regeneration set/],
   ] as const) {
-    test(`${answer} in a terminal`, { timeout: 60_000 }, async t => {
+    test(`${answer} in a terminal`, { timeout: 240_000 }, async t => {
       const running = inTerminal(
         ['regenerate-top-level', 'secret/node-system-admin-signer', '-n', OPERATOR],
         cockpit.kubeconfig,

@@ -152,7 +152,7 @@ export class Running {
     });
   }
 
-  async until(pattern: RegExp, longestMs = 40_000): Promise<void> {
+  async until(pattern: RegExp, longestMs = 120_000): Promise<void> {
     if (pattern.test(this.text)) return;
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {

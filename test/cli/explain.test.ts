@@ -115,7 +115,7 @@ function run(args: string[], input = ''): { status: number | null; stdout: strin
   return spawnSync(process.execPath, [join(root, 'src/cli/main.ts'), ...args], {
     encoding: 'utf8',
     input,
-    timeout: 60_000,
+    timeout: 240_000,
     env: { ...process.env, KUBECONFIG: '', HOME: folder },
   });
 }

@@ -81,7 +81,7 @@ describe('rotunda kube-apiserver-operator', () => {
     test(`${what}: one clear line and exit code 2`, () => {
       const { status, stderr } = spawnSync(process.execPath, [main, 'kube-apiserver-operator', ...args], {
         encoding: 'utf8',
-        timeout: 30_000,
+        timeout: 120_000,
       });
       assert.equal(status, 2, stderr);
       assert.match(stderr, message);

@@ -31,7 +31,7 @@ before(async () => {
 });
 after(() => cluster.stop());
 
-test('what the plan says is what then happens', { timeout: 150_000 }, async t => {
+test('what the plan says is what then happens', { timeout: 400_000 }, async t => {
   const chains = KUBE_APISERVER_CHAINS;
   const names = new Set(chains.flatMap(({ signer, target }) => [signer.name, target.name]));
   const source = new LiveSource(cluster.kube);

@@ -6,7 +6,7 @@ import { startControlPlane } from './control-plane.ts';
 import { findNeeds, MANIFESTS, MONITORING_DEFINITIONS } from './installed.ts';
 
 const found = await findNeeds();
-const LIMIT_MS = 60_000;
+const LIMIT_MS = 180_000;
 
 test('applied without and with the kinds of the Prometheus Operator, and applied again', {
   skip: 'missing' in found && found.missing,

@@ -34,7 +34,7 @@ const PAGES = [
   ['events', '#/events', 'SecretCreated'],
 ] as const;
 /** Long: a busy machine is no fault of the page. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 180_000;
 const LONGEST_MS = 540_000;
 
 describe('the console in a browser', {

@@ -42,7 +42,7 @@ export async function testCluster(): Promise<TestCluster> {
 }
 
 /** Longest time a test waits for something that happens by itself. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 const LOOK_EVERY_MS = 50;
 
 /** Looks again and again until `look` gives something; what happens in the background has no signal to wait for. */

@@ -24,8 +24,8 @@ import { formatRfc3339 } from '../../src/kube/time.ts';
 import { CLUSTER, ETCDS } from '../../src/etcd/resources.ts';
 import { LocalNode } from './node.ts';
 
-const FOUNDING_LIMIT_MS = 60_000;
-const REVIVAL_LIMIT_MS = 20_000;
+const FOUNDING_LIMIT_MS = 180_000;
+const REVIVAL_LIMIT_MS = 120_000;
 const LIMITS = { dialMs: seconds(2), requestMs: seconds(4) };
 
 /** A cluster with a real etcd: the API in process, the operator's own controllers, and nodes that run what the manifests say. */

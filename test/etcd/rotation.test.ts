@@ -22,7 +22,7 @@ import { Load, LoadClient } from './load.ts';
 import type { LocalNode } from './node.ts';
 
 const binary = findEtcd();
-const STEP_LIMIT_MS = 30_000;
+const STEP_LIMIT_MS = 180_000;
 
 describe('a real etcd', { skip: binary === undefined ? NO_ETCD : false }, () => {
   let cluster: RealCluster;

@@ -53,7 +53,7 @@ after(async () => {
   await cluster.stop();
 });
 
-test('days of half a second: leaves and signers rotate by themselves', { timeout: seconds(90) }, async t => {
+test('days of half a second: leaves and signers rotate by themselves', { timeout: seconds(300) }, async t => {
   const prober = edges.newProber();
   prober.start();
   t.after(() => prober.stop());

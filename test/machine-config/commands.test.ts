@@ -60,7 +60,7 @@ describe('the commands of machine configuration', () => {
 
   /** Not synchronously: the API is in this process. */
   async function run(...args: string[]): Promise<{ status: number; stdout: string; stderr: string }> {
-    const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'], timeout: 30_000 });
+    const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'], timeout: 120_000 });
     let [stdout, stderr] = ['', ''];
     child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
@@ -227,7 +227,7 @@ describe('the commands of machine configuration', () => {
   ];
   for (const [what, args, message] of bad) {
     test(`${args[0]}, ${what}: one clear line and exit code 2`, () => {
-      const { status, stderr } = spawnSync(process.execPath, [main, ...args], { encoding: 'utf8', timeout: 30_000 });
+      const { status, stderr } = spawnSync(process.execPath, [main, ...args], { encoding: 'utf8', timeout: 120_000 });
       assert.equal(status, 2, stderr);
       assert.match(stderr, message);
     });

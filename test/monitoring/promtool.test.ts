@@ -9,7 +9,7 @@ import { dump } from 'js-yaml';
 import { dashboard, queriesOf, ruleFiles } from './manifests.ts';
 import { findPromtool } from './promtool.ts';
 
-const LIMIT_MS = 60_000;
+const LIMIT_MS = 180_000;
 
 const promtool = findPromtool();
 

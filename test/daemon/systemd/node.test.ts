@@ -25,11 +25,16 @@ const { root, missing } = await nodeRoot();
 describe('nodes with systemd', { skip: missing ?? false }, () => {
   let cluster: SystemdCluster;
   let nodes: SystemdNode[] = [];
+  let booted = 0;
 
   before(async () => {
     cluster = await SystemdCluster.start(root);
     await cluster.setMaxUnavailable(2);
     nodes = [await cluster.addNode('worker-0'), await cluster.addNode('worker-1', { contained: true })];
+    booted = performance.now();
+    // Where this fails there is no need to wait for anything else.
+    await areDone(await cluster.config(await cluster.wanted()));
+    booted = performance.now() - booted;
   });
   after(() => cluster?.close());
 
@@ -51,9 +56,7 @@ describe('nodes with systemd', { skip: missing ?? false }, () => {
   };
 
   test('a new machine is what the machine-config server said, with everything running', async t => {
-    const began = performance.now();
-    await areDone(await cluster.config(await cluster.wanted()));
-    t.diagnostic(`two machines booted and Done after ${Math.round(performance.now() - began)} ms`);
+    t.diagnostic(`two machines booted and Done after ${Math.round(booted)} ms`);
     for (const unit of ['kubelet', 'crio', 'telemetry', 'machine-config-daemon'])
       assert.deepEqual(await active(`${unit}.service`), ['active', 'active'], unit);
     assert.deepEqual(await onEach(node => node.machine.output('systemctl', '--failed', '--no-legend')), ['', '']);

@@ -11,7 +11,7 @@ import type { Machine } from '../../tools/nspawn.ts';
 import { until } from '../agent/node-process.ts';
 
 const AGENT = 'machine-config-daemon.service';
-const DONE_MS = 90_000;
+const DONE_MS = 60_000;
 const SHOWN_LOG = 4000;
 
 /** A node that is a machine with systemd and the agent on it. */
