@@ -152,6 +152,12 @@ describe(`kube-apiserver ${skip === false ? kubernetesVersion() : ''} and change
     );
     server.write(FILES.tokenKey, privateKey.export({ format: 'pem', type: 'pkcs1' }).toString());
     const asksKubelet = () => kube.request('GET', POD_LOG, { busyRetries: 0 });
+    // Connections that were under way when the certificate changed are over when later ones are refused.
+    const { refusedBy } = server.otherEtcd;
+    await eventually('another etcd is refused', () => {
+      server.otherEtcd.disconnect();
+      return server.otherEtcd.refusedBy > refusedBy + 1;
+    });
     const accepted = { etcd: server.otherEtcd.accepted, kubelet: kubelet.accepted };
     const until = Date.now() + NOT_TAKEN_MS;
     while (Date.now() < until) {
