@@ -23,7 +23,7 @@ import { readPhase, writePhase } from './phase.ts';
 import { answers, backendsOf } from './real-api.ts';
 import { requireRealPrograms } from './required-programs.ts';
 
-export type BootstrapOptions = Omit<LocalClusterOptions, 'api' | 'parts'> & {
+export type BootstrapOptions = Omit<LocalClusterOptions, 'api' | 'parts' | 'moreParts'> & {
   readonly signal?: AbortSignal | undefined;
 };
 
@@ -63,6 +63,7 @@ export async function bootstrap(options: BootstrapOptions): Promise<Moved | unde
     controlPlane,
     apiPort: 0,
     parts: before === 'moving' ? [] : [etcdPart, kubeApiserverPart],
+    moreParts: [],
     api: () => temporaryApi(temporary, keys, log),
   });
   try {

@@ -8,7 +8,7 @@ import { realApi } from './real-api.ts';
 
 const CONTROL_PLANE = 3;
 
-export type RealClusterOptions = BootstrapOptions & Pick<LocalClusterOptions, 'parts'>;
+export type RealClusterOptions = BootstrapOptions & Pick<LocalClusterOptions, 'parts' | 'moreParts'>;
 
 /** Starts a cluster on this machine that serves itself; where there is none yet it is founded first. */
 export async function startRealCluster(options: RealClusterOptions): Promise<LocalCluster> {
