@@ -34,10 +34,7 @@ export function backingResourceReconcile({ config, operator, kube, cached }: Bac
   const { operandNamespace: namespace } = config;
   const parts: readonly [file: string, apply: (context: ApplyContext) => Promise<unknown>][] = [
     ['manifests/installer-sa.yaml', context => applyServiceAccount(context, installerAccount(namespace))],
-    [
-      'manifests/installer-cluster-rolebinding.yaml',
-      context => applyBinding(context, installerBinding(namespace)),
-    ],
+    ['manifests/installer-cluster-rolebinding.yaml', context => applyBinding(context, installerBinding(namespace))],
   ];
   return async (_key, { events, signal }) => {
     const { spec = {} } = await operator.read(signal);

@@ -49,7 +49,11 @@ const CONFIG_MAP_NAMESPACES = [
   KUBE_APISERVER_OPERATOR_NAMESPACE,
   MCO_NAMESPACE,
 ] as const;
-const SECRET_SELECTIONS = [ONLY_PULL_SECRET, { namespace: MCO_NAMESPACE }, { namespace: MACHINE_API_NAMESPACE }] as const;
+const SECRET_SELECTIONS = [
+  ONLY_PULL_SECRET,
+  { namespace: MCO_NAMESPACE },
+  { namespace: MACHINE_API_NAMESPACE },
+] as const;
 
 /** What the operator keeps in memory of the cluster. */
 export interface OperatorCaches {
