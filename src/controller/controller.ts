@@ -1,3 +1,4 @@
+import { aborted } from '../kube/aborted.ts';
 import { type Clock, mark, sleep } from '../kube/clock.ts';
 import { formatGoDuration, minutes, seconds } from '../kube/duration.ts';
 import { isConflict } from '../kube/error.ts';
@@ -199,11 +200,4 @@ export async function runAll(controllers: readonly Controller[], signal: AbortSi
     }),
   );
   for (const result of results) if (result.status === 'rejected') throw result.reason;
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise(resolve => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

@@ -1,7 +1,8 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Clock, sleep } from '../kube/clock.ts';
 import { seconds } from '../kube/duration.ts';
+import { listenOn } from '../kube/listen.ts';
 
 /** Resolves when all is well; otherwise throws. What it throws is for the log, not for whoever asks. */
 export type Check = (signal: AbortSignal) => void | Promise<void>;
@@ -50,7 +51,7 @@ export async function startHealthServer(options: HealthOptions): Promise<HealthS
     },
   );
   server.maxConnections = MOST_CONNECTIONS;
-  await listen(server, port, host);
+  await listenOn(server, port, host);
   const address = server.address() as AddressInfo;
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
   return {
@@ -132,14 +133,4 @@ function respond(request: IncomingMessage, response: ServerResponse, code: numbe
   response.setHeader('Cache-Control', 'no-store');
   response.writeHead(code);
   response.end(request.method === 'HEAD' ? undefined : body);
-}
-
-function listen(server: Server, port: number, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
 }

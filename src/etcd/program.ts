@@ -1,6 +1,7 @@
 import { runAll } from '../controller/controller.ts';
 import type { Log } from '../controller/log.ts';
 import { type ControllerMetrics, controllerMetrics, type Registry } from '../controller/metrics.ts';
+import { aborted } from '../kube/aborted.ts';
 import { type Clock, systemClock } from '../kube/clock.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import type { Kube } from '../kube/port.ts';
@@ -118,9 +119,6 @@ export function metricsProxyProgram(argv: readonly string[], log: Log, signal: A
 
 async function serveUntil(signal: AbortSignal, starting: Promise<ReloadingServer>): Promise<void> {
   const server = await starting;
-  await new Promise<void>(resolve => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+  await aborted(signal);
   await server.stop();
 }

@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import { type Log, silentLog } from '../controller/log.ts';
+import { aborted } from '../kube/aborted.ts';
 import { systemClock } from '../kube/clock.ts';
 import { formatGoDuration, seconds } from '../kube/duration.ts';
 import { SINGLETON_CORRELATION } from '../kube/event-correlation.ts';
@@ -211,8 +212,7 @@ function nodesState(nodes: readonly LocalNode[], signal: AbortSignal, changed: (
     text: `${registered} of ${nodes.length} known to the API`,
   });
   // Nodes are ended by the cluster, after everything that needs them.
-  const ended = new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }));
-  return { ended, state };
+  return { ended: aborted(signal), state };
 }
 
 /** What a killed cluster has left would go on asking for the API where it was. */

@@ -1,4 +1,5 @@
 import { loadSecret } from '../certrotation/secret.ts';
+import { aborted } from '../kube/aborted.ts';
 import { sleep, systemClock } from '../kube/clock.ts';
 import { milliseconds } from '../kube/duration.ts';
 import { SECRETS } from '../kube/resource.ts';
@@ -38,10 +39,7 @@ export const kubeletPart: ClusterPart = {
           return server;
         }),
       );
-      await new Promise<void>(resolve => {
-        if (signal.aborted) resolve();
-        else signal.addEventListener('abort', () => resolve(), { once: true });
-      });
+      await aborted(signal);
       for (const server of servers) await server?.stop();
     };
     return {

@@ -6,6 +6,7 @@ import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tl
 import type { Log } from '../controller/log.ts';
 import { type Clock, systemClock } from '../kube/clock.ts';
 import { minutes } from '../kube/duration.ts';
+import { listenOn } from '../kube/listen.ts';
 import { FileWatch } from './file-watch.ts';
 import { type InputSpec, StandInInput } from './stand-in-input.ts';
 import type { ServerSettings, SniPair } from './stand-in-flags.ts';
@@ -75,10 +76,7 @@ export class StandInServer {
     this.#watch.start();
     for (const { host, port } of this.#options.settings.listen) {
       const listener = createServer(socket => this.#accept(socket));
-      await new Promise<void>((resolve, reject) => {
-        listener.once('error', reject);
-        listener.listen({ host, port }, resolve);
-      });
+      await listenOn(listener, port, host);
       this.#listeners.push(listener);
       this.#options.log.info({ server: this.#options.name, address: listener.address() }, 'serving');
     }

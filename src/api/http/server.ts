@@ -1,8 +1,8 @@
 import { createSecureServer, type Http2SecureServer, type Http2Session } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
 import { seconds } from '../../kube/duration.ts';
 import { KubeError } from '../../kube/error.ts';
+import { listenOn } from '../../kube/listen.ts';
 import type { Core } from '../rest/core.ts';
 import { badRequest, unauthorized } from '../status.ts';
 import { Discovery } from './discovery.ts';
@@ -66,9 +66,9 @@ export async function serveHttp(core: Core, { host, port, identity, onError }: H
   });
   // A failed handshake or a broken connection is the client's affair.
   for (const event of ['tlsClientError', 'clientError', 'sessionError'] as const) server.on(event, () => {});
-  await listen(server, port, host);
+  const taken = await listenOn(server, port, host);
   return {
-    port: (server.address() as AddressInfo).port,
+    port: taken,
     setIdentity: next => server.setSecureContext(secureContext(next)),
     watches: () => hub.size,
     async close() {
@@ -184,14 +184,4 @@ function countBusy(request: ServerRequest, response: Response): void {
   if (request.httpVersionMajor > 1) return;
   BUSY.set(socket, (BUSY.get(socket) ?? 0) + 1);
   response.once('close', () => BUSY.set(socket, (BUSY.get(socket) ?? 1) - 1));
-}
-
-function listen(server: Http2SecureServer, port: number, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
 }

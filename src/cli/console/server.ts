@@ -1,4 +1,4 @@
-import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type Log, silentLog } from '../../controller/log.ts';
@@ -7,6 +7,7 @@ import { HttpKube } from '../../kube/client.ts';
 import { type Clock, systemClock } from '../../kube/clock.ts';
 import { seconds } from '../../kube/duration.ts';
 import { ConnectionError, KubeError } from '../../kube/error.ts';
+import { listenOn } from '../../kube/listen.ts';
 import type { Kube } from '../../kube/port.ts';
 import { ActionRefused } from './actions.ts';
 import { Api } from './api.ts';
@@ -76,7 +77,7 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.maxConnections = MOST_CONNECTIONS;
   try {
-    await listen(server, host, port);
+    await listenOn(server, port, host);
   } catch (error) {
     followed?.stop();
     await ownKube?.close();
@@ -165,14 +166,4 @@ function problemOf(error: unknown): { status: number; message: string } {
   if (error instanceof KubeError) return { status: error.code === 403 ? 403 : 502, message: error.message };
   if (error instanceof ConnectionError) return { status: 502, message: `the cluster does not answer (${error.code})` };
   return { status: 500, message: 'something went wrong; the log of the console says what' };
-}
-
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
 }

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { seconds } from '../../kube/duration.ts';
+import { listenOn } from '../../kube/listen.ts';
 
 export interface HealthEndpoint {
   readonly url: string;
@@ -26,10 +27,7 @@ export async function startHealthEndpoint({ host, port }: { host: string; port: 
     },
   );
   server.maxConnections = MOST_CONNECTIONS;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, resolve);
-  });
+  await listenOn(server, port, host);
   const { address, family, port: taken } = server.address() as AddressInfo;
   return {
     url: `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}/health`,

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { errorText } from '../../controller/aggregate-error.ts';
 import type { Log } from '../../controller/log.ts';
 import { seconds } from '../../kube/duration.ts';
+import { listenOn } from '../../kube/listen.ts';
 import { loadCertificateAndKey } from '../../pki/authority.ts';
 
 export interface ServingFiles {
@@ -58,14 +58,7 @@ export async function startReloadingServer(
   );
   server.on('tlsClientError', () => void refresh());
   server.maxConnections = MOST_CONNECTIONS;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(listenAt.port, listenAt.address, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listenOn(server, listenAt.port, listenAt.address);
   const host = listenAt.address.includes(':') ? `[${listenAt.address}]` : listenAt.address;
   return {
     url: `https://${host}:${port}`,

@@ -5,6 +5,7 @@ import { connect as connectTls } from 'node:tls';
 import type { Log } from '../../controller/log.ts';
 import { updateStatus } from '../../controller/status.ts';
 import { dataText, TLS_CERT, TLS_KEY } from '../../certrotation/secret.ts';
+import { aborted } from '../../kube/aborted.ts';
 import { type Clock, sleep } from '../../kube/clock.ts';
 import { minutes, seconds } from '../../kube/duration.ts';
 import type { EventRecorder } from '../../kube/events.ts';
@@ -69,10 +70,7 @@ export async function runCheckEndpoints(deps: CheckEndpointsDeps, signal: AbortS
   };
   const unsubscribe = checks.subscribe({ add: follow, update: follow, delete: follow });
   checks.start();
-  await new Promise<void>(resolve => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+  await aborted(signal);
   unsubscribe();
   for (const stop of running.values()) stop.abort();
   await Promise.all(loops);

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Agent, get } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import type { Log } from '../../controller/log.ts';
 import { seconds } from '../../kube/duration.ts';
+import { listenOn } from '../../kube/listen.ts';
 import { parseFlags } from '../../staticpod/node/flags.ts';
 import { API_PORT, INSECURE_READYZ_PORT } from '../target-config/pod.ts';
 
@@ -49,15 +49,9 @@ export async function startInsecureReadyz(options: InsecureReadyzOptions, log: L
     },
   );
   server.maxConnections = MOST_CONNECTIONS;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port, options.host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
+  const port = await listenOn(server, options.port, options.host);
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     stop: () =>
       new Promise(resolve => {
         server.close(() => resolve());

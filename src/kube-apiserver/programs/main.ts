@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { createRegistry } from '../../controller/metrics.ts';
+import { aborted } from '../../kube/aborted.ts';
 import { systemClock } from '../../kube/clock.ts';
 import { systemKeys } from '../../pki/keys.ts';
 import { asProgram, connect, type Env, ownPod } from '../../staticpod/node/main.ts';
@@ -60,12 +61,5 @@ export function checkEndpointsMain(argv: readonly string[], env: Env): Promise<n
       await health.stop();
       await close();
     }
-  });
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise(resolve => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 }

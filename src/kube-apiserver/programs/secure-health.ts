@@ -1,8 +1,8 @@
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import type { Registry } from '@prometheus-io/client';
 import type { Clock } from '../../kube/clock.ts';
 import { days, seconds } from '../../kube/duration.ts';
+import { listenOn } from '../../kube/listen.ts';
 import { issueServing, issueSigner } from '../../pki/issue.ts';
 import type { Keys } from '../../pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../../pki/pem.ts';
@@ -58,15 +58,9 @@ export async function startSecureHealth(
     },
   );
   server.maxConnections = MOST_CONNECTIONS;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
+  const taken = await listenOn(server, port, host);
   return {
-    port: (server.address() as AddressInfo).port,
+    port: taken,
     stop: () =>
       new Promise(resolve => {
         server.close(() => resolve());

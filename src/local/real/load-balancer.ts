@@ -1,5 +1,6 @@
 import { request } from 'node:https';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { listenOn } from '../../kube/listen.ts';
 
 export interface Backend {
   readonly host: string;
@@ -61,10 +62,7 @@ export async function startLoadBalancer({
   };
   const listener = createServer({ pauseOnConnect: true }, client => void serve(client));
   listener.maxConnections = MAX_CONNECTIONS;
-  await new Promise<void>((resolve, reject) => {
-    listener.once('error', reject);
-    listener.listen(port, host, resolve);
-  });
+  const taken = await listenOn(listener, port, host);
   await ask();
   let asking = Promise.resolve();
   const timer = setInterval(() => {
@@ -72,7 +70,7 @@ export async function startLoadBalancer({
   }, ASK_EVERY_MS);
   return {
     host,
-    port: (listener.address() as AddressInfo).port,
+    port: taken,
     ready: () => [...ready],
     async close() {
       clearInterval(timer);

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import type { Log } from '../../controller/log.ts';
 import { seconds } from '../../kube/duration.ts';
+import { listenOn } from '../../kube/listen.ts';
 import type { Kube } from '../../kube/port.ts';
 import { servedVersion } from './accept.ts';
 import { firstBootOf } from './first-boot.ts';
@@ -71,13 +71,10 @@ export async function startMachineConfigServer(options: MachineConfigServerOptio
     }
   });
   server.on('tlsClientError', error => log.debug({ err: error }, 'handshake failed'));
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ port, host }, resolve);
-  });
+  const taken = await listenOn(server, port, host);
   server.on('error', error => log.warn({ err: error }, 'a connection could not be taken'));
   return {
-    port: (server.address() as AddressInfo).port,
+    port: taken,
     stop: () =>
       new Promise(resolve => {
         stopped.abort();

@@ -3,6 +3,7 @@ import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { Controller } from '../../controller/controller.ts';
 import type { Log } from '../../controller/log.ts';
 import { onChange } from '../../controller/trigger.ts';
+import { aborted } from '../../kube/aborted.ts';
 import { type Clock, sleep } from '../../kube/clock.ts';
 import { minutes } from '../../kube/duration.ts';
 import type { EventRecorder } from '../../kube/events.ts';
@@ -130,11 +131,4 @@ async function watchFile(path: string | undefined, files: Files, clock: Clock, s
 async function digestOf(files: Files, path: string): Promise<string | undefined> {
   const content = await readIfThere(files, path).catch(() => undefined);
   return content && createHash('sha256').update(content).digest('hex');
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise(resolve => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
