@@ -8,9 +8,9 @@ import { hours, minutes } from '../src/kube/duration.ts';
 import { eventsTo } from '../src/kube/events.ts';
 import { controllerCaches, controllerInformers } from '../src/machine-config/controller/caches.ts';
 import { nodeReconcile } from '../src/machine-config/pool/controller.ts';
+import { certificate } from '../src/machine-config/testing.ts';
 import { CONTROLLER_CONFIGS } from '../src/machine-config-api/controller-config.ts';
 import { CONFIG_MANAGED_NAMESPACE, CONTROLLER_CONFIG_NAME } from '../src/machine-config-api/names.ts';
-import { certificate } from '../src/machine-config/testing.ts';
 import { Fleet } from '../test/machine-config/fleet.ts';
 
 const PASSES = 50;

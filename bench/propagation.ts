@@ -21,13 +21,13 @@ import { minutes, seconds } from '../src/kube/duration.ts';
 import { isNotFound } from '../src/kube/error.ts';
 import { eventsTo } from '../src/kube/events.ts';
 import { CONFIG_MAPS, NAMESPACES, NODES } from '../src/kube/resource.ts';
+import { installDefinitions } from '../src/machine-config/testing.ts';
 import { CONTROLLER_CONFIGS } from '../src/machine-config-api/controller-config.ts';
 import {
   CONTROLLER_CONFIG_NAME,
   LAST_SYNCED_CONTROLLER_CONFIG,
   MCO_NAMESPACE,
 } from '../src/machine-config-api/names.ts';
-import { installDefinitions } from '../src/machine-config/testing.ts';
 import { percentile } from './api/measure.ts';
 import { ApiProcess } from './api/server.ts';
 

@@ -3,10 +3,11 @@
  * kube-apiserver is made anew. The bundled program against a real etcd and kube-apiserver; each component is its own
  * ServiceAccount, the requests are counted in the audit log. `npm run bench -- real 600` watches ten minutes at rest instead of one.
  */
-import { build } from 'esbuild';
+
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { build } from 'esbuild';
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { NOT_AFTER } from '../src/certrotation/annotations.ts';
 import { listAll } from '../src/kube/list.ts';

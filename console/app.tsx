@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Action } from '../src/cli/console/model.ts';
 import { ActionDialog, type AskFor } from './action.tsx';
-import { Login } from './login.tsx';
 import { end, type State, useLive } from './live.ts';
+import { Login } from './login.tsx';
 import { Certificate } from './pages/certificate.tsx';
 import { Certificates } from './pages/certificates.tsx';
 import { Events } from './pages/events.tsx';
@@ -16,7 +17,6 @@ import { Label } from './parts/label.tsx';
 import { postJson } from './request.ts';
 import { type Route, useRoute } from './route.ts';
 import { useTheme } from './theme.ts';
-import type { Action } from '../src/cli/console/model.ts';
 
 const PAGES = [
   { path: '', title: 'Overview', Page: Overview },

@@ -1,14 +1,14 @@
 import { useState } from 'preact/hooks';
 import { isRefusing } from '../../src/cli/console/model.ts';
-import type { Tone } from '../parts/label.tsx';
 import { itemsOf, type Model } from '../live.ts';
 import { Card, Empty } from '../parts/card.tsx';
 import { Icon, type IconName } from '../parts/icon.tsx';
+import type { Tone } from '../parts/label.tsx';
 import { Label, RoleLabel } from '../parts/label.tsx';
 import { Table } from '../parts/table.tsx';
 import { Relative, useNow } from '../parts/time.tsx';
-import { hrefOf } from '../route.ts';
 import { problemsOf } from '../problems.ts';
+import { hrefOf } from '../route.ts';
 import type { PageProps } from './page.ts';
 
 const MOST_PROBLEMS = 10;

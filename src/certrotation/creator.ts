@@ -1,4 +1,5 @@
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
+import { addMs, instantOf } from '../kube/time.ts';
 import type { CertificateAndKey } from '../pki/authority.ts';
 import type { Certificate } from '../pki/certificate.ts';
 import { describeCertificates } from '../pki/describe.ts';
@@ -6,7 +7,6 @@ import { hostnamesOf } from '../pki/hosts.ts';
 import { type CertificateHook, issueClient, issueIntermediate, issuePeer, issueServing } from '../pki/issue.ts';
 import type { KeyAlgorithm, Keys } from '../pki/keys.ts';
 import type { UserInfo } from '../pki/user.ts';
-import { addMs, instantOf } from '../kube/time.ts';
 import { type Annotations, HOSTNAMES, ISSUER } from './annotations.ts';
 import {
   type Decision,

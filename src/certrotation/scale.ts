@@ -4,8 +4,8 @@ import { days, formatGoDuration, minutes, parseGoDuration, seconds } from '../ku
 import { isNotFound } from '../kube/error.ts';
 import type { Kube } from '../kube/port.ts';
 import { CONFIG_MAPS } from '../kube/resource.ts';
-import { CertRotationError } from './error.ts';
 import { quote } from './decision.ts';
+import { CertRotationError } from './error.ts';
 
 export const SCALE_CONFIG_MAP = 'unsupported-cert-rotation-config';
 const SCALE_KEY = 'base';

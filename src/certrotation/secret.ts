@@ -1,9 +1,9 @@
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
-import type { KeyAlgorithm } from '../pki/keys.ts';
-import { type CertificateAndKey, loadCertificateAndKey } from '../pki/authority.ts';
-import { encodeCertificates, encodePrivateKey } from '../pki/pem.ts';
 import { formatGoDuration } from '../kube/duration.ts';
 import { formatRfc3339 } from '../kube/time.ts';
+import { type CertificateAndKey, loadCertificateAndKey } from '../pki/authority.ts';
+import type { KeyAlgorithm } from '../pki/keys.ts';
+import { encodeCertificates, encodePrivateKey } from '../pki/pem.ts';
 import {
   type Annotations,
   type CertificateRole,

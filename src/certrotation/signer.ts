@@ -2,7 +2,7 @@ import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { type CertificateAndKey, requireCA } from '../pki/authority.ts';
 import { issueSigner } from '../pki/issue.ts';
 import { type Annotations } from './annotations.ts';
-import { requireValidPolicy, type RotationPolicy, type SignerConfig } from './config.ts';
+import { type RotationPolicy, requireValidPolicy, type SignerConfig } from './config.ts';
 import {
   type Decision,
   decideByDeadlines,

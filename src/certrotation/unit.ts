@@ -1,5 +1,5 @@
-import type { RotationUnit } from './config.ts';
 import { ensureBundle } from './bundle.ts';
+import type { RotationUnit } from './config.ts';
 import type { Rotation } from './ensure.ts';
 import { ensureSigner } from './signer.ts';
 import { ensureTarget } from './target.ts';

@@ -12,7 +12,7 @@ import {
   DESIRED_DRAIN,
   DESIRED_IMAGE,
 } from '../machine-config-api/names.ts';
-import { changeOf, LONGEST_REASON, MOST_WAITING, NodeWriter, type NodeState } from './node-writer.ts';
+import { changeOf, LONGEST_REASON, MOST_WAITING, type NodeState, NodeWriter } from './node-writer.ts';
 
 const NAME = 'worker-0';
 

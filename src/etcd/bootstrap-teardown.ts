@@ -5,8 +5,8 @@ import type { StaticPodOperator } from '../staticpod/operator.ts';
 import { BOOTSTRAP_MEMBER } from './names.ts';
 import { bootstrapStatusOf, decideBootstrapRemoval, readInstallerBootstrap } from './quorum/bootstrap.ts';
 import { type EtcdMembers, type EtcdMembership, unhealthyNames } from './quorum/member.ts';
-import { hasEverRun } from './quorum/rollout.ts';
 import type { QuorumReader } from './quorum/reader.ts';
+import { hasEverRun } from './quorum/rollout.ts';
 
 export interface BootstrapTeardownOptions {
   readonly kube: Kube;

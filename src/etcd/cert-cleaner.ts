@@ -8,8 +8,8 @@ import { listAll } from '../kube/list.ts';
 import type { Kube } from '../kube/port.ts';
 import { keyOf, SECRETS } from '../kube/resource.ts';
 import { floorToMs, formatRfc3339, parseRfc3339 } from '../kube/time.ts';
-import { NODE_LEAVES } from './cert-table.ts';
 import { controlPlaneNodes } from './cert-signer/state.ts';
+import { NODE_LEAVES } from './cert-table.ts';
 import { ETCD_NAMESPACE, GRACE_START } from './names.ts';
 
 /** How long the leaves of a vanished node are kept (spec 40, X-3). */

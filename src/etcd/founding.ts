@@ -1,10 +1,10 @@
 import type { ConfigMap, Node } from 'kubernetes-types/core/v1.d.ts';
+import { canonicalHost } from '../pki/hosts.ts';
+import { readNodeStatus } from '../staticpod/node-status.ts';
 import { ENDPOINTS, ETCD_NAMESPACE, FOUNDING } from './names.ts';
 import { preferredAddress } from './node-address.ts';
 import { hostOf, type Member } from './quorum/member.ts';
 import type { RolloutStatus } from './quorum/rollout.ts';
-import { canonicalHost } from '../pki/hosts.ts';
-import { readNodeStatus } from '../staticpod/node-status.ts';
 
 /**
  * Where there is no installer with a member of its own, the first listed node begins the cluster and the others join it in the order

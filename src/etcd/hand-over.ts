@@ -1,5 +1,5 @@
-import type { Certificate } from '../pki/certificate.ts';
 import type { RotationPolicy } from '../certrotation/config.ts';
+import type { Certificate } from '../pki/certificate.ts';
 
 /** What is known about the two signers of a family. */
 export interface HandOverQuestion {

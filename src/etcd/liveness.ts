@@ -1,6 +1,6 @@
 import type { Check } from '../controller/health.ts';
 import type { Reconcile } from '../controller/reconcile.ts';
-import { type Clock, mark, type Mark } from '../kube/clock.ts';
+import { type Clock, type Mark, mark } from '../kube/clock.ts';
 import { formatGoDuration, minutes } from '../kube/duration.ts';
 
 /** A controller whose last pass ended longer ago than this hangs somewhere (spec 40, A-5). */

@@ -3,8 +3,8 @@ import type { Condition } from '../controller/condition.ts';
 import type { Reconcile } from '../controller/reconcile.ts';
 import type { StaticPodOperator } from '../staticpod/operator.ts';
 import { hasQuorum } from './quorum/fault-tolerance.ts';
-import { hasEverRun } from './quorum/rollout.ts';
 import { type EtcdMembers, healthText, type MemberHealth, unhealthyMembers, unstartedNames } from './quorum/member.ts';
+import { hasEverRun } from './quorum/rollout.ts';
 
 /** What the members are in the operator's conditions (spec 40, Q-10). */
 export function memberConditions(health: readonly MemberHealth[]): Condition[] {

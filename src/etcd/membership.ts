@@ -3,9 +3,9 @@ import { errorText, throwIfAny } from '../controller/aggregate-error.ts';
 import { isManaged } from '../controller/management-state.ts';
 import type { Reconcile } from '../controller/reconcile.ts';
 import { seconds } from '../kube/duration.ts';
+import { isNotFound } from '../kube/error.ts';
 import { getIfPresent } from '../kube/get.ts';
 import { listAll } from '../kube/list.ts';
-import { isNotFound } from '../kube/error.ts';
 import type { Kube } from '../kube/port.ts';
 import { type KubeObject, PODS, type Resource, resource } from '../kube/resource.ts';
 import { canonicalHost } from '../pki/hosts.ts';
@@ -13,6 +13,7 @@ import type { StaticPodOperator } from '../staticpod/operator.ts';
 import { controlPlaneNodes } from './cert-signer/state.ts';
 import { ETCD_NAMESPACE, PEER_PORT } from './names.ts';
 import { internalAddresses, preferredAddress, preferredFamily, urlHost } from './node-address.ts';
+import { readInstallerBootstrap } from './quorum/bootstrap.ts';
 import {
   type EtcdMembers,
   type EtcdMembership,
@@ -24,7 +25,6 @@ import {
 } from './quorum/member.ts';
 import { hasEverRun } from './quorum/rollout.ts';
 import { CLUSTER, NETWORKS } from './resources.ts';
-import { readInstallerBootstrap } from './quorum/bootstrap.ts';
 
 /** A node that may become a member. */
 export interface Candidate {

@@ -1,13 +1,13 @@
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
+import { liveObjects } from '../certrotation/ensure.ts';
+import { ObjectLocks } from '../certrotation/locks.ts';
+import { ensureSigner } from '../certrotation/signer.ts';
 import type { Clock } from '../kube/clock.ts';
 import { eventsTo } from '../kube/events.ts';
 import { MemoryKube } from '../kube/memory.ts';
 import { CONFIG_MAPS, NODES, SECRETS } from '../kube/resource.ts';
 import { syncConfigMap, syncSecret } from '../kube/sync-copy.ts';
 import type { KeyAlgorithm, Keys } from '../pki/keys.ts';
-import { ensureSigner } from '../certrotation/signer.ts';
-import { liveObjects } from '../certrotation/ensure.ts';
-import { ObjectLocks } from '../certrotation/locks.ts';
 import { syncCertificates } from './cert-signer/sync.ts';
 import { wantedSigner } from './certificates.ts';
 import { noExpirationMetrics } from './metrics.ts';

@@ -9,12 +9,12 @@ import { WATCHED_NAMESPACES } from './namespaces.ts';
 import {
   API_SERVERS,
   type APIServer,
-  type Authentication,
   AUTHENTICATIONS,
-  type Infrastructure,
+  type Authentication,
   INFRASTRUCTURES,
-  type Network,
+  type Infrastructure,
   NETWORKS,
+  type Network,
   PROXIES,
   type Proxy,
 } from './resources.ts';

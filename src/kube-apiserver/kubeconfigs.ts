@@ -2,8 +2,8 @@ import { dump } from 'js-yaml';
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { BUNDLE_KEY } from '../certrotation/bundle.ts';
 import { TLS_CERT, TLS_KEY } from '../certrotation/secret.ts';
-import { CHECK_ENDPOINTS, mountedFile } from './operand-objects.ts';
 import { OPERAND_NAMESPACE, OPERATOR_NAMESPACE } from './namespaces.ts';
+import { CHECK_ENDPOINTS, mountedFile } from './operand-objects.ts';
 import { type Infrastructure, internalUrlOf } from './resources.ts';
 
 /** One cluster, one user, one context. */

@@ -1,6 +1,6 @@
 import type { Registry } from '@prometheus-io/client';
 import type { Event } from 'kubernetes-types/core/v1.d.ts';
-import { rotationDay, readRotationScale } from '../certrotation/scale.ts';
+import { readRotationScale, rotationDay } from '../certrotation/scale.ts';
 import {
   CLUSTER_OPERATOR_RESYNC_MS,
   clusterOperatorReconcile,
@@ -29,8 +29,8 @@ import { cachedObjects } from '../staticpod/objects.ts';
 import { StaticPodOperator } from '../staticpod/operator.ts';
 import { RESOURCE_SYNC_RESYNC_MS, resourceSyncReconcile, SyncRules } from '../staticpod/resource-sync.ts';
 import { countedTopology } from '../staticpod/topology.ts';
-import type { ObjectRef } from '../trust/object.ts';
 import type { TrustGraph } from '../trust/graph.ts';
+import type { ObjectRef } from '../trust/object.ts';
 import { auditPolicyReconcile } from './audit-policy.ts';
 import { type AnyInformer, type CacheOptions, configCaches, configResources, ObjectCaches } from './caches.ts';
 import { connectivityCheckReconcile } from './connectivity/checks.ts';
@@ -53,8 +53,8 @@ import {
 } from './namespaces.ts';
 import { nodeKubeconfigReconcile } from './node-kubeconfigs.ts';
 import { configObserverReconcile, ETCD_ENDPOINTS, register } from './observe/controller.ts';
-import { CLUSTER, KUBE_API_SERVERS, type KubeAPIServer } from './resources.ts';
 import { RELATED_OBJECTS } from './related-objects.ts';
+import { CLUSTER, KUBE_API_SERVERS, type KubeAPIServer } from './resources.ts';
 import { ROTATION_BASE, rotationBaseCondition } from './rotation/base.ts';
 import { rotationControllers } from './rotation/controllers.ts';
 import { followHostnames, hostnameReconcile, hostnameSources } from './rotation/follow-hostnames.ts';

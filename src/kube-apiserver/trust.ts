@@ -1,5 +1,5 @@
-import { configMap, type ObjectRef, secret } from '../trust/object.ts';
 import type { Delivery, Edge, Flow, Foreign, Holding, Side, TrustGraph } from '../trust/graph.ts';
+import { configMap, type ObjectRef, secret } from '../trust/object.ts';
 import type { ServedCertificates } from '../trust/serving.ts';
 import { type DynamicHostnames, KUBE_APISERVER_CHAINS, type ObjectName } from './chains.ts';
 import { COMBINED_BUNDLES } from './combined-bundles.ts';

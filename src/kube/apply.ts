@@ -3,8 +3,8 @@ import { type Clock, sleep, systemClock } from './clock.ts';
 import { semanticallyEqual } from './equality.ts';
 import { isAlreadyExists, isNotFound, isTransient, KubeError } from './error.ts';
 import { type EventRecorder, reportCreate, reportDelete, reportUpdate } from './events.ts';
-import { type Merged, mergeMetadata, metadataForCreate } from './metadata.ts';
 import { getIfPresent } from './get.ts';
+import { type Merged, mergeMetadata, metadataForCreate } from './metadata.ts';
 import type { CallOptions, Kube } from './port.ts';
 import {
   CONFIG_MAPS,

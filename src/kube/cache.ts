@@ -1,5 +1,5 @@
-import { compareVersions, isOlder } from './resource-version.ts';
 import type { KubeObject, ObjectKey } from './resource.ts';
+import { compareVersions, isOlder } from './resource-version.ts';
 
 /** Reads from memory. What it gives is shared and frozen: copy before changing anything. */
 export interface Lister<T extends KubeObject> {

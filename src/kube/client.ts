@@ -1,9 +1,9 @@
 import type { Access } from './access.ts';
+import { answeredError, retryAfterMs, warningsOf } from './answer.ts';
 import { type Clock, sleep, systemClock } from './clock.ts';
 import { Deadline } from './deadline.ts';
 import { seconds } from './duration.ts';
 import { ConnectionError, KubeError } from './error.ts';
-import { answeredError, retryAfterMs, warningsOf } from './answer.ts';
 import { jsonLines } from './json-lines.ts';
 import { collectionPath, objectPath, queryString } from './path.ts';
 import type {

@@ -1,6 +1,6 @@
 import { connect as connectPlain, isIP, isIPv4, type Socket } from 'node:net';
 import { checkServerIdentity, connect as connectTls } from 'node:tls';
-import type { Dispatcher, buildConnector } from 'undici';
+import type { buildConnector, Dispatcher } from 'undici';
 import { type Access, type Connection, isSameTransport } from './access.ts';
 import { type Clock, sleep } from './clock.ts';
 import { seconds } from './duration.ts';

@@ -1,6 +1,6 @@
 import type { Probe } from 'kubernetes-types/core/v1.d.ts';
 import { type Clock, sleep } from '../kube/clock.ts';
-import { probeOnce, type ProbeTarget, probeTiming } from './probe.ts';
+import { type ProbeTarget, probeOnce, probeTiming } from './probe.ts';
 
 /** What the probes of one run of a container find out. */
 export interface ProbeListener {

@@ -18,8 +18,8 @@ import {
   MARKER,
   type ProcessExit,
   type ProcessIdentity,
-  signalGroup,
   type StartedProcess,
+  signalGroup,
   startProcess,
 } from './process.ts';
 import { isRestarted, type RestartPolicy, restartPauseMs, restartsInARow } from './restart-policy.ts';

@@ -8,8 +8,8 @@ import { PODS } from '../kube/resource.ts';
 import { notePod } from './leftover-pods.ts';
 import { ensureMirror, isMirror, removeMirror, STAND_IN } from './mirror-pod.ts';
 import { type PodDeps, PodRunner } from './pod-runner.ts';
-import { StatusPublisher } from './status-publisher.ts';
 import type { StaticPod } from './static-pods.ts';
+import { StatusPublisher } from './status-publisher.ts';
 
 /** What should be in a slot: a pod from a manifest, or one the API has bound to this node. */
 export type Desired =

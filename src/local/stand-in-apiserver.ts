@@ -1,7 +1,7 @@
 import { systemClock } from '../kube/clock.ts';
 import { apiserverSettings } from './stand-in-flags.ts';
 import { serveUntilStopped } from './stand-in-main.ts';
-import { sendJson, StandInServer } from './stand-in-server.ts';
+import { StandInServer, sendJson } from './stand-in-server.ts';
 
 const VERSION_ANSWER = { major: '1', minor: '29', gitVersion: 'v1.29.0+rotunda-stand-in', platform: 'linux/amd64' };
 

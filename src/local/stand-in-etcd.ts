@@ -1,7 +1,7 @@
 import { systemClock } from '../kube/clock.ts';
 import { etcdSettings } from './stand-in-flags.ts';
 import { serveUntilStopped } from './stand-in-main.ts';
-import { sendJson, StandInServer } from './stand-in-server.ts';
+import { StandInServer, sendJson } from './stand-in-server.ts';
 
 const ANSWERS: Readonly<Record<string, object>> = {
   '/health': { health: 'true', reason: '' },

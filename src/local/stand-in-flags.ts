@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { CORE_SCHEMA, load } from 'js-yaml';
-import type { InputSpec } from './stand-in-input.ts';
 import { PathMap } from '../staticpod/node/path-map.ts';
+import type { InputSpec } from './stand-in-input.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 

@@ -1,5 +1,5 @@
-import { createLog, type Log } from '../controller/log.ts';
 import { errorText } from '../controller/aggregate-error.ts';
+import { createLog, type Log } from '../controller/log.ts';
 
 /** Runs servers until the process is told to stop. Resolves with the exit code. */
 export async function serveUntilStopped(

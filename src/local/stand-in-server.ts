@@ -7,10 +7,10 @@ import type { Log } from '../controller/log.ts';
 import { type Clock, systemClock } from '../kube/clock.ts';
 import { minutes } from '../kube/duration.ts';
 import { listenOn } from '../kube/listen.ts';
-import { FileWatch } from './file-watch.ts';
-import { type InputSpec, StandInInput } from './stand-in-input.ts';
-import type { ServerSettings, SniPair } from './stand-in-flags.ts';
 import { CLIENT_CHECK_PATH } from '../trust/handshake.ts';
+import { FileWatch } from './file-watch.ts';
+import type { ServerSettings, SniPair } from './stand-in-flags.ts';
+import { type InputSpec, StandInInput } from './stand-in-input.ts';
 
 export interface StandInOptions {
   readonly name: string;

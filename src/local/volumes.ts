@@ -20,8 +20,8 @@ import {
   replaceDirectory,
 } from '../staticpod/node/directory-swap.ts';
 import { systemFiles } from '../staticpod/node/files.ts';
-import { type EnvSources, podField } from './container-env.ts';
 import type { PathMapping } from '../staticpod/node/path-map.ts';
+import { type EnvSources, podField } from './container-env.ts';
 
 export interface TokenRequest {
   readonly namespace: string;

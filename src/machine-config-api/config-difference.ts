@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { MachineConfig } from './machine-config.ts';
 import { emptyIgnition, type IgnitionConfig } from './ignition/types.ts';
+import type { MachineConfig } from './machine-config.ts';
 
 /** Which parts of two MachineConfigs differ (spec 60, section 7). */
 export interface ConfigDifference {

@@ -1,6 +1,6 @@
 import type { ReadConfig } from './config-difference.ts';
-import { irreconcilable } from './ignition/reconcilable.ts';
 import { readIgnition } from './ignition/read.ts';
+import { irreconcilable } from './ignition/reconcilable.ts';
 import { emptyIgnition, IgnitionError } from './ignition/types.ts';
 import type { MachineConfig } from './machine-config.ts';
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { REBOOTING_PARTS } from '../machine-config-api/built-in-actions.ts';
 import { isNoDifference, type ReadConfig } from '../machine-config-api/config-difference.ts';
 import type { ControllerConfigSpec } from '../machine-config-api/controller-config.ts';
-import { decideDisruption, type Disruption, type DisruptionOptions } from '../machine-config-api/disruption.ts';
+import { type Disruption, type DisruptionOptions, decideDisruption } from '../machine-config-api/disruption.ts';
 import { changedFiles } from '../machine-config-api/ignition/difference.ts';
 import { emptyIgnition, IgnitionError } from '../machine-config-api/ignition/types.ts';
 import type { MachineConfig } from '../machine-config-api/machine-config.ts';

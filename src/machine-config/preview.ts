@@ -1,9 +1,9 @@
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
 import type { ControllerConfig } from '../machine-config-api/controller-config.ts';
-import type { MachineConfig, MachineConfigPool } from '../machine-config-api/machine-config.ts';
 import type { DisruptionOptions } from '../machine-config-api/disruption.ts';
-import { type RolloutEffect, rolloutEffect } from './effect.ts';
+import type { MachineConfig, MachineConfigPool } from '../machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, GENERATED_BY_CONTROLLER_VERSION, GENERATED_BY_VERSION } from '../machine-config-api/names.ts';
+import { type RolloutEffect, rolloutEffect } from './effect.ts';
 import { maxUnavailable } from './pool/max-unavailable.ts';
 import { nodesOfPool } from './pool/membership.ts';
 import { type ControllerVersion, type RenderedMachineConfig, renderPool } from './render/decide.ts';

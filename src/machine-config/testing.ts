@@ -1,16 +1,13 @@
 import { globSync, readFileSync } from 'node:fs';
 import { load } from 'js-yaml';
 import type { ConfigMap, Node, Secret } from 'kubernetes-types/core/v1.d.ts';
-import { silentLog } from '../controller/log.ts';
 import { CLUSTER_OPERATORS } from '../controller/cluster-operator-status.ts';
+import { silentLog } from '../controller/log.ts';
 import { VirtualClock } from '../kube/clock.ts';
-import { type RecordedEvent, eventsTo } from '../kube/events.ts';
+import { days } from '../kube/duration.ts';
+import { eventsTo, type RecordedEvent } from '../kube/events.ts';
 import type { Kube } from '../kube/port.ts';
 import { CONFIG_MAPS, type KubeObject, NAMESPACES, NODES, resource, SECRETS } from '../kube/resource.ts';
-import { days } from '../kube/duration.ts';
-import { issueSigner } from '../pki/issue.ts';
-import { encodeCertificates } from '../pki/pem.ts';
-import { seededKeys } from '../pki/seeded-keys.ts';
 import { DNSES, IMAGES, INFRASTRUCTURES, NETWORKS } from '../machine-config-api/cluster-config.ts';
 import { CONTROLLER_CONFIGS, type ControllerConfig } from '../machine-config-api/controller-config.ts';
 import {
@@ -19,7 +16,6 @@ import {
   type MachineConfig,
   type MachineConfigPool,
 } from '../machine-config-api/machine-config.ts';
-import { machineConfigController } from './controller/controller.ts';
 import {
   CONFIG_MANAGED_NAMESPACE,
   CONFIG_NAMESPACE,
@@ -33,6 +29,10 @@ import {
   MCO_NAMESPACE,
   ROLE_LABEL,
 } from '../machine-config-api/names.ts';
+import { issueSigner } from '../pki/issue.ts';
+import { encodeCertificates } from '../pki/pem.ts';
+import { seededKeys } from '../pki/seeded-keys.ts';
+import { machineConfigController } from './controller/controller.ts';
 import { machineConfigOperator } from './operator/operator.ts';
 import type { ControllerVersion } from './render/decide.ts';
 

@@ -11,8 +11,8 @@ import {
   octetString,
   oid,
   sequence,
-  time,
   TRUE,
+  time,
 } from './der-write.ts';
 import { issueClient, issueIntermediate, issueServing, issueSigner } from './issue.ts';
 import { seededKeys } from './keys.ts';

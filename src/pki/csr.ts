@@ -3,7 +3,7 @@ import { publicKeyFromInfo } from './certificate.ts';
 import { DerReader } from './der-read.ts';
 import { bitString, contextConstructed, element, integer, oid, sequence, setOf, TAG } from './der-write.ts';
 import { isPkiError, PkiError } from './error.ts';
-import { encodeExtensions, type Extensions, noExtensions, parseExtensions } from './extensions.ts';
+import { type Extensions, encodeExtensions, noExtensions, parseExtensions } from './extensions.ts';
 import type { Keys } from './keys.ts';
 import { MAX_CERTIFICATE_BYTES } from './limits.ts';
 import { encodeName, type Name, type NameAttributes, parseName } from './name.ts';

@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { type Certificate, parseCertificate } from './certificate.ts';
 import { bitString, contextConstructed, element, integer, sequence, time } from './der-write.ts';
 import { PkiError } from './error.ts';
-import { encodeExtensions, type Extension, type KeyUsage } from './extensions.ts';
+import { type Extension, encodeExtensions, type KeyUsage } from './extensions.ts';
 import type { Keys } from './keys.ts';
 import { encodeName, type Name, type NameAttributes } from './name.ts';
 import { isSignedBy, signatureSchemeOf } from './signature.ts';

@@ -1,8 +1,8 @@
 import { basename, join } from 'node:path';
 import { readSmallFile } from '../kube/small-file.ts';
 import { type Foreign, type Holding, placeOf, type Side, type Takes, type TrustGraph } from './graph.ts';
-import type { ObjectRef } from './object.ts';
 import type { Texts } from './material.ts';
+import type { ObjectRef } from './object.ts';
 
 /** What one side of an edge has in its hands: where to find it, and how its owner takes a change. */
 export interface Artefact {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { before, describe, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { VirtualClock } from '../kube/clock.ts';

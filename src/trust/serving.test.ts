@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { secret } from './object.ts';
-import { servedCertificate, type ServedCertificates } from './serving.ts';
+import { type ServedCertificates, servedCertificate } from './serving.ts';
 
 const [fallback, first, second, explicit] = ['fallback', 'first', 'second', 'explicit'].map(name =>
   secret('ns', name),

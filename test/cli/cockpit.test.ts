@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { spawnSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
 import { load } from 'js-yaml';
 import { NOT_AFTER } from '../../src/certrotation/annotations.ts';

@@ -8,7 +8,7 @@ import { listAll } from '../../src/kube/list.ts';
 import { PODS } from '../../src/kube/resource.ts';
 import { Heartbeat } from '../../src/local/heartbeat.ts';
 import { findKubectl } from '../tools/kubectl.ts';
-import { findBinaries, type Binaries } from './binaries.ts';
+import { type Binaries, findBinaries } from './binaries.ts';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
 
 const run = promisify(execFile);

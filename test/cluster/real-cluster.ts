@@ -7,11 +7,11 @@ import { type Access, changedAccess } from '../../src/kube/access.ts';
 import { HttpKube } from '../../src/kube/client.ts';
 import { loadAccess } from '../../src/kube/kubeconfig.ts';
 import { nodeAddress } from '../../src/local/addresses.ts';
-import { readRecord } from '../../src/local/container-record.ts';
 import { readClusterRecord } from '../../src/local/cluster-record.ts';
+import { readRecord } from '../../src/local/container-record.ts';
 import { isRunning } from '../../src/local/process.ts';
-import { backendsOf } from '../../src/local/real/real-api.ts';
 import { type LoadBalancer, startLoadBalancer } from '../../src/local/real/load-balancer.ts';
+import { backendsOf } from '../../src/local/real/real-api.ts';
 import type { Binaries } from './binaries.ts';
 
 const MAIN = new URL('../../src/cli/main.ts', import.meta.url).pathname;

@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
-import { BUNDLE_KEY } from '../../src/certrotation/bundle.ts';
 import { NOT_AFTER, NOT_BEFORE } from '../../src/certrotation/annotations.ts';
+import { BUNDLE_KEY } from '../../src/certrotation/bundle.ts';
 import { loadSecret, TLS_CERT } from '../../src/certrotation/secret.ts';
 import { FAMILY_TABLE, NODE_LEAVES } from '../../src/etcd/cert-table.ts';
 import { CONFIG_NAMESPACE, ETCD_NAMESPACE } from '../../src/etcd/names.ts';
@@ -11,8 +13,6 @@ import { type Chain, KUBE_APISERVER_CHAINS, type ObjectName, signersOf } from '.
 import { MANAGED_NAMESPACE } from '../../src/kube-apiserver/namespaces.ts';
 import { readCertificates } from '../../src/pki/pem.ts';
 import { bundleIn } from '../../src/trust/material.ts';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { CONTROL_PLANE, eventually, type RealCluster } from './real-cluster.ts';
 import { LOAD_NAMESPACE } from './real-users.ts';
 

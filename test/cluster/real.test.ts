@@ -9,7 +9,7 @@ import { after, before, describe, type TestContext, test } from 'node:test';
 import { seconds } from '../../src/kube/duration.ts';
 import type { Prober } from '../../src/trust/prober.ts';
 import { type Binaries, findBinaries, kubernetesVersion } from './binaries.ts';
-import { type NodeName, eventually, RealCluster } from './real-cluster.ts';
+import { eventually, type NodeName, RealCluster } from './real-cluster.ts';
 import { realProber } from './real-edges.ts';
 import { ApiLoad, type LoadReport } from './real-load.ts';
 import { type Artefact, artefactsOf, etcdFollows, RotationCount, signersHaveSpread } from './real-rotation.ts';

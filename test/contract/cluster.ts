@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { startApi } from '../../src/api/api.ts';
 import { HttpKube } from '../../src/kube/client.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import { loadAccess } from '../../src/kube/kubeconfig.ts';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { NAMESPACES } from '../../src/kube/resource.ts';
 
 /** The API under test: whatever ROTUNDA_TEST_KUBECONFIG points at, or an embedded one made for this run. */

@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { ConfigMap, Container, Pod, Secret } from 'kubernetes-types/core/v1.d.ts';
+import { silentLog } from '../../src/controller/log.ts';
 import { CERT_DIRECTORY, DATA_DIRECTORY } from '../../src/etcd/operand/env.ts';
 import { parseMetricsProxyOptions, startMetricsProxy } from '../../src/etcd/operand/metrics-proxy.ts';
 import type { ReloadingServer } from '../../src/etcd/operand/reloading-server.ts';
-import { silentLog } from '../../src/controller/log.ts';
 import { substituteTokens } from '../../src/staticpod/node/tokens.ts';
 
 /** A control-plane node: an address of its own on the loopback, a directory, and the containers of the static pod as processes. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { before, describe, it } from 'node:test';
-import { connect, type ConnectionOptions, createServer, type TlsOptions, type TLSSocket } from 'node:tls';
+import { type ConnectionOptions, connect, createServer, type TLSSocket, type TlsOptions } from 'node:tls';
 import { type CertificateAndKey, loadCertificateAndKey } from '../../src/pki/authority.ts';
 import type { KeyAlgorithm } from '../../src/pki/keys.ts';
 import { encodeCertificates } from '../../src/pki/pem.ts';

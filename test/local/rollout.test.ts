@@ -20,11 +20,11 @@ import { nodePod as staticPodProgram } from '../../src/staticpod/node-pod.ts';
 import {
   atEnd,
   eventually,
-  eventuallyPod as waitForPod,
   isAlive,
   isReady,
   NAMESPACE,
   temporaryDirectory,
+  eventuallyPod as waitForPod,
 } from './cluster.ts';
 
 const CERT_DIR = '/etc/kubernetes/static-pod-resources/kube-apiserver-certs';

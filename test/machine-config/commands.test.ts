@@ -12,9 +12,9 @@ import type { PoolExplanation } from '../../src/cli/explain/machine-config.ts';
 import { CLUSTER_OPERATORS } from '../../src/controller/cluster-operator-status.ts';
 import { getIfPresent } from '../../src/kube/get.ts';
 import { CONFIG_MAPS, LEASES, NODES, SECRETS } from '../../src/kube/resource.ts';
+import { certificate, fileConfig, installDefinitions } from '../../src/machine-config/testing.ts';
 import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS } from '../../src/machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG, MCO_NAMESPACE } from '../../src/machine-config-api/names.ts';
-import { certificate, fileConfig, installDefinitions } from '../../src/machine-config/testing.ts';
 import { eventually } from '../contract/cluster.ts';
 
 const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;

@@ -4,9 +4,9 @@ import { startEngine } from '../../src/api/api.ts';
 import { minutes, seconds } from '../../src/kube/duration.ts';
 import type { Kube, Patch } from '../../src/kube/port.ts';
 import { NODES } from '../../src/kube/resource.ts';
+import { customPool, fileConfig, TestCluster } from '../../src/machine-config/testing.ts';
 import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS } from '../../src/machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG } from '../../src/machine-config-api/names.ts';
-import { customPool, fileConfig, TestCluster } from '../../src/machine-config/testing.ts';
 
 /** A number in [0, 1) that is the same in every run of a seed. */
 export function seeded(seed: number): () => number {

@@ -13,8 +13,8 @@ import {
   NAMESPACE,
   newPair,
   OPTIONAL_SECRET,
-  pairData,
   POD_CONFIG_MAP,
+  pairData,
   REVISIONED_SECRET,
   SERVING_SECRET,
 } from './operand.ts';

@@ -5,8 +5,8 @@ import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, 
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { TLSSocket } from 'node:tls';
+import { fileURLToPath } from 'node:url';
 import { dump, load } from 'js-yaml';
 import type { ConfigMap, Event, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { HttpKube } from '../../src/kube/client.ts';
@@ -37,9 +37,9 @@ import {
   newSigner,
   OPERATORS,
   operandObjects,
-  pairData,
   POD_CONFIG_MAP,
   PORT,
+  pairData,
   REVISIONED_SECRET,
 } from './operand.ts';
 

@@ -1,4 +1,5 @@
 import type { ConfigMap, Pod, Secret } from 'kubernetes-types/core/v1.d.ts';
+import type { Resource } from '../../src/kube/resource.ts';
 import { OPERAND_NAMESPACE } from '../../src/kube-apiserver/namespaces.ts';
 import {
   CERTS_MOUNT,
@@ -7,7 +8,6 @@ import {
   UNREVISIONED,
 } from '../../src/kube-apiserver/operand-objects.ts';
 import { KUBE_API_SERVERS } from '../../src/kube-apiserver/resources.ts';
-import type { Resource } from '../../src/kube/resource.ts';
 import type { CertificateAndKey } from '../../src/pki/authority.ts';
 import { issueServing, issueSigner } from '../../src/pki/issue.ts';
 import { systemKeys } from '../../src/pki/keys.ts';

@@ -7,7 +7,7 @@ import { UNREVISIONED } from '../../src/kube-apiserver/operand-objects.ts';
 import { encodePrivateKey } from '../../src/pki/pem.ts';
 import { RESOURCE_DIRECTORY } from '../../src/staticpod/config.ts';
 import { Cluster, fingerprint } from './cluster.ts';
-import { NAMESPACE, newPair, pairData, POD_CONFIG_MAP, REVISIONED_SECRET, SERVING_SECRET } from './operand.ts';
+import { NAMESPACE, newPair, POD_CONFIG_MAP, pairData, REVISIONED_SECRET, SERVING_SECRET } from './operand.ts';
 import { Witness } from './witness.ts';
 
 let cluster: Cluster;

@@ -9,9 +9,9 @@ import { LocalNode } from '../../src/local/node.ts';
 import { localPodLogs } from '../../src/local/pod-logs.ts';
 import { engineTokens } from '../../src/local/tokens.ts';
 import {
+  API_PORT,
   addressOf,
   adminKubeconfig,
-  API_PORT,
   apiAddress,
   apiDirectory,
   nodeNames,

@@ -10,8 +10,8 @@ import { checkApproval, checkRequestedSubject, checkSigning } from '../auth/sign
 import type { Lister } from '../lister.ts';
 import type { Admission, Call } from '../rest/core.ts';
 import type { Store } from '../store/store.ts';
-import { checkNamespaceOpen, checkNamespaceRemovable } from './namespace.ts';
 import { checkDefinitionOpen } from './definition.ts';
+import { checkNamespaceOpen, checkNamespaceRemovable } from './namespace.ts';
 import { admitPod } from './pod.ts';
 import { admitService } from './service.ts';
 

@@ -1,5 +1,5 @@
-import { forbidden, notFound } from '../status.ts';
 import type { Call } from '../rest/core.ts';
+import { forbidden, notFound } from '../status.ts';
 import type { Store } from '../store/store.ts';
 
 /** Exist from the start and cannot be deleted. `kube-node-lease` exists from the start too, but can. */

@@ -1,7 +1,7 @@
 import type { Pod, PodSpec } from 'kubernetes-types/core/v1.d.ts';
 import type { PriorityClass } from 'kubernetes-types/scheduling/v1.d.ts';
-import { forbidden } from '../status.ts';
 import type { Call } from '../rest/core.ts';
+import { forbidden } from '../status.ts';
 import type { Store } from '../store/store.ts';
 
 /** Put by a kubelet on the pod that shows what it runs from a file of its own. */

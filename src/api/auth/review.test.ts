@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Authorizer } from './authorize.ts';
 import {
   answerLocalSubjectAccessReview,
   answerSelfSubjectAccessReview,
   answerSelfSubjectRulesReview,
   answerSubjectAccessReview,
 } from './access-review.ts';
+import type { Authorizer } from './authorize.ts';
 import type { RbacLister } from './rbac.ts';
 import { answerSelfSubjectReview, answerTokenReview } from './token-review.ts';
 import { serviceAccountUser } from './user.ts';

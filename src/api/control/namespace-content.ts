@@ -1,10 +1,10 @@
 import { isAlreadyExists, isConflict, isNotFound } from '../../kube/error.ts';
 import type { KubeObject } from '../../kube/resource.ts';
 import { type Kind, pathOf } from '../kinds/kind.ts';
-import { sameJson } from '../schema/json.ts';
-import { create } from '../rest/create.ts';
 import { amend } from '../rest/amend.ts';
 import type { Core } from '../rest/core.ts';
+import { create } from '../rest/create.ts';
+import { sameJson } from '../schema/json.ts';
 import { EVERYTHING } from '../store/store.ts';
 import { type Controller, internalCall } from './controller.ts';
 import { Worker } from './worker.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { connect, type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2';
+import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from 'node:http2';
 import { request as httpsRequest } from 'node:https';
 import { after, before, describe, it } from 'node:test';
 import { load } from 'js-yaml';

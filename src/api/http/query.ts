@@ -1,6 +1,6 @@
 import type { DeleteOptions } from 'kubernetes-types/meta/v1.d.ts';
-import { dryRunErrors } from '../rest/delete-options.ts';
 import type { FieldValidation, PodLogOptions, WriteParameters } from '../rest/core.ts';
+import { dryRunErrors } from '../rest/delete-options.ts';
 import type { PatchParameters, PatchType } from '../rest/patch.ts';
 import type { ListParameters } from '../rest/read.ts';
 import type { WatchParameters } from '../rest/watch.ts';

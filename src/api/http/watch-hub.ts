@@ -1,8 +1,8 @@
 import { minutes, seconds } from '../../kube/duration.ts';
-import { expired, statusOf } from '../status.ts';
-import { EventEncoder, type EventType, encodeBookmark, encodeError, type View } from './encode.ts';
 import type { WatchSink } from '../rest/watch.ts';
+import { expired, statusOf } from '../status.ts';
 import type { Entry } from '../store/entry.ts';
+import { EventEncoder, type EventType, encodeBookmark, encodeError, type View } from './encode.ts';
 
 /** Where the lines of a watch go. */
 export interface LineWriter {

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { KubeObject } from '../../kube/resource.ts';
 import { builtinSchema } from '../schema/builtin.ts';
 import type { Schema } from '../schema/schema.ts';
-import { applyConfiguration, type ApplyRequest } from './apply.ts';
+import { type ApplyRequest, applyConfiguration } from './apply.ts';
 
 type Anything = KubeObject & Record<string, unknown>;
 

@@ -5,7 +5,7 @@ import { KubeError } from '../../kube/error.ts';
 import type { KubeObject } from '../../kube/resource.ts';
 import { builtinSchema } from '../schema/builtin.ts';
 import type { Schema } from '../schema/schema.ts';
-import { applyConfiguration, type ApplyRequest } from './apply.ts';
+import { type ApplyRequest, applyConfiguration } from './apply.ts';
 import { trackUpdate } from './update.ts';
 
 type Anything = KubeObject & Record<string, unknown>;

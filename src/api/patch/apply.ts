@@ -4,7 +4,7 @@ import type { JsonObject, Schema } from '../schema/schema.ts';
 import { applyConflict } from './conflict.ts';
 import { FieldSet } from './field-set.ts';
 import { changesBetween, fieldsOf, withNamedFields, withoutFields } from './fields.ts';
-import { identityOf, readManagers, timeOf, writeManagers, type Manager, type Managers } from './managers.ts';
+import { identityOf, type Manager, type Managers, readManagers, timeOf, writeManagers } from './managers.ts';
 import { mergeApplied } from './merge-applied.ts';
 import {
   contested,

@@ -1,7 +1,7 @@
 import { isObject, setField } from '../schema/json.ts';
+import { canonicalJson } from '../schema/list-rules.ts';
 import type { JsonObject } from '../schema/schema.ts';
 import { FieldSet } from './field-set.ts';
-import { canonicalJson } from '../schema/list-rules.ts';
 
 /** A field set as it stands in `managedFields`: a tree in which `.` marks a step that is in the set and has more below. */
 export function encodeFieldsV1(set: FieldSet): JsonObject {

@@ -1,7 +1,7 @@
 import { fieldOf, isObject, sameJson, setField } from '../schema/json.ts';
 import type { JsonObject, Schema } from '../schema/schema.ts';
 import { FieldSet } from './field-set.ts';
-import { isNamed, schemaBelow, shapeOf, type Shape } from './shape.ts';
+import { isNamed, type Shape, schemaBelow, shapeOf } from './shape.ts';
 
 /** What values and field sets have to do with each other. */
 

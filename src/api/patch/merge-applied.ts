@@ -1,7 +1,7 @@
 import { KubeError } from '../../kube/error.ts';
 import { fieldOf, setField } from '../schema/json.ts';
 import type { Schema } from '../schema/schema.ts';
-import { schemaBelow, shapeOf, showPath, type Shape } from './shape.ts';
+import { type Shape, schemaBelow, shapeOf, showPath } from './shape.ts';
 
 /** The live value with everything the applied one says; lists take the order of the applied one where it has a say. */
 export function mergeApplied(schema: Schema, live: unknown, applied: unknown, path: readonly string[] = []): unknown {

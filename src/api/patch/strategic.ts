@@ -1,7 +1,7 @@
 import { entryOf, fieldOf, isObject, setField } from '../schema/json.ts';
 import type { JsonObject, Schema } from '../schema/schema.ts';
 import { malformed } from './refused.ts';
-import { mergedKeyedList, mergedScalarList, ordered, withoutElements, type ListMerge } from './strategic-list.ts';
+import { type ListMerge, mergedKeyedList, mergedScalarList, ordered, withoutElements } from './strategic-list.ts';
 
 /** How a patch says things that plain JSON cannot. */
 const PATCH = '$patch';

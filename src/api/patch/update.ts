@@ -2,7 +2,7 @@ import type { KubeObject } from '../../kube/resource.ts';
 import { isObject, sameJson } from '../schema/json.ts';
 import type { JsonObject, Schema } from '../schema/schema.ts';
 import { changesBetween, withoutStructs } from './fields.ts';
-import { capped, identityOf, readManagers, timeOf, writeManagers, type Manager, type Managers } from './managers.ts';
+import { capped, identityOf, type Manager, type Managers, readManagers, timeOf, writeManagers } from './managers.ts';
 import {
   fieldPaths,
   outside,

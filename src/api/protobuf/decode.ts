@@ -2,7 +2,7 @@ import type { KubeObject } from '../../kube/resource.ts';
 import { formatRfc3339 } from '../../kube/time.ts';
 import { setField } from '../schema/json.ts';
 import table from './messages.json' with { type: 'json' };
-import { type WireField, WireError, wireFields } from './wire.ts';
+import { WireError, type WireField, wireFields } from './wire.ts';
 
 export const PROTOBUF_MEDIA_TYPE = 'application/vnd.kubernetes.protobuf';
 

@@ -2,8 +2,8 @@ import type { Scale } from 'kubernetes-types/autoscaling/v1.d.ts';
 import type { KubeObject } from '../../kube/resource.ts';
 import type { Fields, Kind } from '../kinds/kind.ts';
 import { isObject } from '../schema/json.ts';
-import { labelQueryOf } from '../select/label-object.ts';
 import { formatLabelQuery } from '../select/label.ts';
+import { labelQueryOf } from '../select/label-object.ts';
 import { badRequest } from '../status.ts';
 
 /** An object seen as something that has a number of replicas. */

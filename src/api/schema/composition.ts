@@ -1,4 +1,4 @@
-import { invalid, type FieldError } from './field-error.ts';
+import { type FieldError, invalid } from './field-error.ts';
 import type { Schema } from './schema.ts';
 
 /**

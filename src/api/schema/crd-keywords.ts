@@ -1,4 +1,4 @@
-import { forbidden, invalid, unsupported, type FieldError } from './field-error.ts';
+import { type FieldError, forbidden, invalid, unsupported } from './field-error.ts';
 import { compilePattern } from './regexp/regexp.ts';
 import type { JsonObject } from './schema.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { exampleCrd } from './crd-example.ts';
 import { validateCrd } from './crd.ts';
+import { exampleCrd } from './crd-example.ts';
 import { formatFieldError } from './field-error.ts';
 import type { JsonObject } from './schema.ts';
 

@@ -1,7 +1,7 @@
-import { adopt } from './crd-version.ts';
 import { ruleFault } from './cel/rules.ts';
 import { keywordErrors } from './crd-keywords.ts';
-import { forbidden, invalid, required, unsupported, type FieldError } from './field-error.ts';
+import { adopt } from './crd-version.ts';
+import { type FieldError, forbidden, invalid, required, unsupported } from './field-error.ts';
 import { isObject, sameJson } from './json.ts';
 import { prune } from './prune.ts';
 import type { JsonObject, Schema } from './schema.ts';

@@ -1,4 +1,4 @@
-import { duplicate, invalid, required, tooMany, type FieldError } from './field-error.ts';
+import { duplicate, type FieldError, invalid, required, tooMany } from './field-error.ts';
 import { isObject } from './json.ts';
 import type { JsonObject } from './schema.ts';
 

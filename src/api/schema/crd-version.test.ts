@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { exampleCrd } from './crd-example.ts';
-import { crdVersions, crdVersionSchema } from './crd-version.ts';
+import { crdVersionSchema, crdVersions } from './crd-version.ts';
 import { applyDefaults } from './defaults.ts';
 import { formatFieldError } from './field-error.ts';
 import { prune } from './prune.ts';

@@ -1,7 +1,7 @@
 import type { CustomResourceDefinition } from 'kubernetes-types/apiextensions/v1.d.ts';
 import { schemaErrors } from './crd-schema.ts';
-import { columnErrors, scaleErrors, selectableFieldErrors, type CrdVersionInput } from './crd-version-rules.ts';
-import { forbidden, invalid, required, unsupported, type FieldError } from './field-error.ts';
+import { type CrdVersionInput, columnErrors, scaleErrors, selectableFieldErrors } from './crd-version-rules.ts';
+import { type FieldError, forbidden, invalid, required, unsupported } from './field-error.ts';
 import { isObject, sameJson } from './json.ts';
 import { dns1035Label, dnsSubdomain } from './name.ts';
 import type { JsonObject } from './schema.ts';

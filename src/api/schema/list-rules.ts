@@ -1,4 +1,4 @@
-import { duplicate, required, type FieldError } from './field-error.ts';
+import { duplicate, type FieldError, required } from './field-error.ts';
 import { fieldOf, isObject } from './json.ts';
 import type { JsonObject, Schema } from './schema.ts';
 

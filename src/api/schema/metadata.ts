@@ -1,6 +1,6 @@
-import { forbidden, invalid, required, tooLong, type FieldError } from './field-error.ts';
+import { type FieldError, forbidden, invalid, required, tooLong } from './field-error.ts';
 import { isObject } from './json.ts';
-import { dnsLabel, labelValue, qualifiedName, type NameRule } from './name.ts';
+import { dnsLabel, labelValue, type NameRule, qualifiedName } from './name.ts';
 import type { JsonObject } from './schema.ts';
 
 /** Annotations of one object together, keys and values. */

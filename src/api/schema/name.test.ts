@@ -7,10 +7,10 @@ import {
   dnsLabel,
   dnsSubdomain,
   labelValue,
+  type NameRule,
   nameRuleOf,
   pathSegment,
   qualifiedName,
-  type NameRule,
 } from './name.ts';
 
 describe('names', () => {

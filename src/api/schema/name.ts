@@ -1,4 +1,4 @@
-import { invalid, type FieldError } from './field-error.ts';
+import { type FieldError, invalid } from './field-error.ts';
 import { isObject } from './json.ts';
 import type { JsonObject } from './schema.ts';
 

@@ -1,4 +1,4 @@
-import { groupVersionPath, type ApiResource, type ApiSubresource } from './api-resource.ts';
+import { type ApiResource, type ApiSubresource, groupVersionPath } from './api-resource.ts';
 import { DeleteOptions, ListMeta, Status } from './builtin/meta.ts';
 import { TYPE_META } from './dsl.ts';
 import type { GroupVersionKind, Schema } from './schema.ts';

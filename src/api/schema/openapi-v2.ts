@@ -1,6 +1,6 @@
 import type { ApiResource } from './api-resource.ts';
 import { Definitions } from './openapi-definitions.ts';
-import { operationsOf, type Operation } from './openapi-paths.ts';
+import { type Operation, operationsOf } from './openapi-paths.ts';
 
 /** The document at `/openapi/v2`: everything in one, for clients older than OpenAPI v3. */
 export function openApiV2(resources: readonly ApiResource[]): object {

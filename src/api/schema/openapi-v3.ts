@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { groupVersionPath, type ApiResource, type GroupVersion } from './api-resource.ts';
+import { type ApiResource, type GroupVersion, groupVersionPath } from './api-resource.ts';
 import { Definitions } from './openapi-definitions.ts';
-import { operationsOf, type Operation } from './openapi-paths.ts';
+import { type Operation, operationsOf } from './openapi-paths.ts';
 
 /** The document at `/openapi/v3`: where the document of each group version is, with a hash to cache it by. */
 export function openApiV3Index(documents: readonly { groupVersion: GroupVersion; document: object }[]): object {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ApiResource } from './api-resource.ts';
 import { builtinSchema } from './builtin.ts';
-import { encodeOpenApiV2 } from './openapi-v2-protobuf.ts';
 import { openApiV2 } from './openapi-v2.ts';
+import { encodeOpenApiV2 } from './openapi-v2-protobuf.ts';
 import { openApiV3, openApiV3Index } from './openapi-v3.ts';
 import type { Schema } from './schema.ts';
 

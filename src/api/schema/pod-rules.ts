@@ -1,4 +1,4 @@
-import { duplicate, notFound, type FieldError } from './field-error.ts';
+import { duplicate, type FieldError, notFound } from './field-error.ts';
 import { isObject } from './json.ts';
 import type { JsonObject } from './schema.ts';
 

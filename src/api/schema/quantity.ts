@@ -1,4 +1,4 @@
-import { invalid, type FieldError } from './field-error.ts';
+import { type FieldError, invalid } from './field-error.ts';
 
 const SYNTAX = /^[+-]?(\d+\.?\d*|\.\d+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?$/;
 const LONGEST = 64;

@@ -1,5 +1,5 @@
 import { keywordErrors } from './crd-keywords.ts';
-import { forbidden, required, type FieldError } from './field-error.ts';
+import { type FieldError, forbidden, required } from './field-error.ts';
 import { isObject, sameJson } from './json.ts';
 import type { JsonObject } from './schema.ts';
 

@@ -1,14 +1,14 @@
+import { ruleErrors } from './cel/rules.ts';
+import { compositionErrors } from './composition.ts';
 import {
+  type FieldError,
   invalid,
   MAX_FIELD_ERRORS,
   required,
   tooMany,
   typeInvalid,
   unsupported,
-  type FieldError,
 } from './field-error.ts';
-import { ruleErrors } from './cel/rules.ts';
-import { compositionErrors } from './composition.ts';
 import { entryOf, fieldOf, isObject, sameJson } from './json.ts';
 import { duplicateElements } from './list-rules.ts';
 import type { JsonObject, Schema } from './schema.ts';

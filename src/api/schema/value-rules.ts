@@ -1,4 +1,4 @@
-import { invalid, tooLong, type FieldError } from './field-error.ts';
+import { type FieldError, invalid, tooLong } from './field-error.ts';
 import { fitsFormat } from './format.ts';
 import { compilePattern, type Pattern } from './regexp/regexp.ts';
 import type { Schema } from './schema.ts';

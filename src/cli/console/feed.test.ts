@@ -8,7 +8,7 @@ import { CONFIG_MAPS, NAMESPACES, SECRETS } from '../../kube/resource.ts';
 import { bundleOf, NOW, secretOf, testClient, testSigner } from '../testing.ts';
 import { Feed, type FeedMessage } from './feed.ts';
 import { isRefusing, type Patch, type Snapshot } from './model.ts';
-import { MOST_SESSIONS, SESSION_MS, type Principal, Sessions } from './sessions.ts';
+import { MOST_SESSIONS, type Principal, SESSION_MS, Sessions } from './sessions.ts';
 
 async function startKube(t: TestContext): Promise<Kube> {
   const { kube, close } = await startEngine();

@@ -5,8 +5,8 @@ import { requestTimeoutMs } from '../cluster-flags.ts';
 import { untilStopped } from '../signals.ts';
 import { UsageError } from '../usage-error.ts';
 import type { ConsoleFlags } from './command.ts';
-import { clusterProber } from './prober.ts';
 import { isLoopback } from './http.ts';
+import { clusterProber } from './prober.ts';
 import { startConsole } from './server.ts';
 import type { TlsFiles } from './tls.ts';
 

@@ -1,24 +1,24 @@
-import { listAll } from '../../kube/list.ts';
 import { getIfPresent } from '../../kube/get.ts';
+import { listAll } from '../../kube/list.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, NODES } from '../../kube/resource.ts';
+import {
+  type NodePreview,
+  type PreviewInput,
+  previewRollout,
+  type RolloutPreview,
+} from '../../machine-config/preview.ts';
+import { configsOfPool } from '../../machine-config/render/select.ts';
 import { CONTROLLER_CONFIGS } from '../../machine-config-api/controller-config.ts';
+import { policiesInForce } from '../../machine-config-api/disruption-policy.ts';
 import {
   MACHINE_CONFIG_POOLS,
   MACHINE_CONFIGS,
   type MachineConfig,
   type MachineConfigPool,
 } from '../../machine-config-api/machine-config.ts';
-import { policiesInForce } from '../../machine-config-api/disruption-policy.ts';
 import { MACHINE_CONFIGURATIONS } from '../../machine-config-api/machine-configuration.ts';
 import { CLUSTER, CONTROLLER_CONFIG_NAME, DRAIN_OVERRIDE, MCO_NAMESPACE } from '../../machine-config-api/names.ts';
-import {
-  type NodePreview,
-  previewRollout,
-  type PreviewInput,
-  type RolloutPreview,
-} from '../../machine-config/preview.ts';
-import { configsOfPool } from '../../machine-config/render/select.ts';
 import { withCluster } from '../cluster.ts';
 import type { ClusterFlags } from '../cluster-flags.ts';
 import { loadObjects } from '../inventory/files.ts';

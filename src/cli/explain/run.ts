@@ -1,7 +1,7 @@
 import { dump } from 'js-yaml';
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
-import { positiveDurationFrom, namespaceFrom } from '../cluster-flags.ts';
+import { namespaceFrom, positiveDurationFrom } from '../cluster-flags.ts';
 import { isRevisionCopy } from '../inventory/certificates.ts';
 import { loadObjects } from '../inventory/files.ts';
 import { withSource } from '../inventory/open.ts';

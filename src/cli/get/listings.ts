@@ -1,8 +1,8 @@
-import type { ItemMetadata } from '../inventory/model.ts';
 import type {
   BundleItem,
   CertificateItem,
   Inventory,
+  ItemMetadata,
   NextDecision,
   NodeItem,
   PoolItem,

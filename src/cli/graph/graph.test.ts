@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { TrustGraph } from '../../trust/graph.ts';
+import { configMap, secret } from '../../trust/object.ts';
 import { withoutPrivateData } from '../inventory/public-secret.ts';
 import { inventoryOf } from '../inventory/read.ts';
 import { bundleOf, NOW, secretOf, testClient, testSigner } from '../testing.ts';
-import type { TrustGraph } from '../../trust/graph.ts';
-import { configMap, secret } from '../../trust/object.ts';
 import { drawDot, drawSvg, drawText } from './draw.ts';
 import { around, certificateGraph } from './model.ts';
 

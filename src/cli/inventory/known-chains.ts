@@ -1,5 +1,5 @@
 import { FAMILY_TABLE, NODE_LEAVES } from '../../etcd/cert-table.ts';
-import { CONFIG_NAMESPACE as ETCD_SIGNERS_IN_USE, ETCD_NAMESPACE } from '../../etcd/names.ts';
+import { ETCD_NAMESPACE, CONFIG_NAMESPACE as ETCD_SIGNERS_IN_USE } from '../../etcd/names.ts';
 import { type ChainCreator, KUBE_APISERVER_CHAINS, type ObjectName } from '../../kube-apiserver/chains.ts';
 
 /** One signer, bundle and target that an operator of ours keeps, whichever it is. */

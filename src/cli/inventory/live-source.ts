@@ -1,8 +1,8 @@
+import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { isNotFound } from '../../kube/error.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { Kube } from '../../kube/port.ts';
 import { type KubeObject, type Resource, SECRETS } from '../../kube/resource.ts';
-import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { withoutPrivateData } from './public-secret.ts';
 import type { ObjectSource, SourceSelection } from './source.ts';
 

@@ -1,5 +1,5 @@
-import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { isDeepStrictEqual } from 'node:util';
+import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { copyRules } from '../../etcd/resource-sync.ts';
 import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
 import { COMBINED_BUNDLES, combineBundles, combinedConfigMap } from '../../kube-apiserver/combined-bundles.ts';

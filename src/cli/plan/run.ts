@@ -1,13 +1,13 @@
+import { type ObjectRef, objectText } from '../../trust/object.ts';
+import { wholeNumberFrom } from '../flag-values.ts';
 import { withSource } from '../inventory/open.ts';
 import { nowFrom } from '../moment.ts';
 import { objectRefFrom } from '../object-refs.ts';
 import { outputFormatFrom } from '../output/format.ts';
-import { type Listing, printDocument, printItems, API_VERSION } from '../output/print.ts';
+import { API_VERSION, type Listing, printDocument, printItems } from '../output/print.ts';
 import { secondsText } from '../output/time.ts';
 import { visible } from '../table.ts';
-import { objectText, type ObjectRef } from '../../trust/object.ts';
 import { UsageError } from '../usage-error.ts';
-import { wholeNumberFrom } from '../flag-values.ts';
 import type { PlanFlags } from './command.ts';
 import type { Plan, PlanEffect, PlanEvent } from './model.ts';
 import { type PlanObjects, readPlanObjects } from './objects.ts';

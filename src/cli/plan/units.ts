@@ -1,17 +1,17 @@
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { HOSTNAMES, REFRESH_PERIOD } from '../../certrotation/annotations.ts';
-import { rotationUnit, type RotationUnit, type SignerConfig } from '../../certrotation/config.ts';
+import { type RotationUnit, rotationUnit, type SignerConfig } from '../../certrotation/config.ts';
 import { clientCreator, peerCreator, servingCreator } from '../../certrotation/creator.ts';
 import { annotationsOf, dataText, TLS_CERT } from '../../certrotation/secret.ts';
 import { days, parseGoDuration } from '../../kube/duration.ts';
-import { hostnamesOf } from '../../pki/hosts.ts';
 import { KUBE_APISERVER_CHAINS } from '../../kube-apiserver/chains.ts';
 import { type HostnameSources, hostnameSources } from '../../kube-apiserver/rotation/follow-hostnames.ts';
 import { decideHostnames } from '../../kube-apiserver/rotation/hostnames.ts';
 import { rotationUnits } from '../../kube-apiserver/rotation/units.ts';
+import { hostnamesOf } from '../../pki/hosts.ts';
 import { chainOfNextSigner, chainOfSigner, chainOfTarget, isNamed, KNOWN_CHAINS } from '../inventory/known-chains.ts';
-import { certificatesIn, Relations } from '../inventory/relations.ts';
 import { rotationDayOf } from '../inventory/read.ts';
+import { certificatesIn, Relations } from '../inventory/relations.ts';
 import type { PlanObjects } from './objects.ts';
 
 const CHEAP = 'P-256';

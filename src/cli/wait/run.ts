@@ -1,10 +1,10 @@
-import { sleep, systemClock } from '../../kube/clock.ts';
 import { CLUSTER_OPERATORS } from '../../controller/cluster-operator-status.ts';
+import { sleep, systemClock } from '../../kube/clock.ts';
 import { parseGoDuration, seconds } from '../../kube/duration.ts';
 import { isTransient } from '../../kube/error.ts';
 import { withCluster } from '../cluster.ts';
-import { positiveDurationFrom, namespaceFrom } from '../cluster-flags.ts';
-import { readObjects, inventoryOf } from '../inventory/read.ts';
+import { namespaceFrom, positiveDurationFrom } from '../cluster-flags.ts';
+import { inventoryOf, readObjects } from '../inventory/read.ts';
 import { clusterSource, type ObjectSource } from '../inventory/source.ts';
 import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';

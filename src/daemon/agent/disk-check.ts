@@ -1,14 +1,14 @@
+import type { IgnitionConfig, IgnitionUnit } from '../../machine-config-api/ignition/types.ts';
 import type { MachineConfig } from '../../machine-config-api/machine-config.ts';
 import { readConfig } from '../../machine-config-api/reconciliation.ts';
-import type { IgnitionConfig, IgnitionUnit } from '../../machine-config-api/ignition/types.ts';
 import { isBootedInto } from '../apply/os.ts';
 import { sshKeyFile } from '../apply/ssh-keys.ts';
 import type { StoredState } from '../apply/stored.ts';
 import { driftPaths } from '../decide/disk-paths.ts';
 import { validateDisk } from '../decide/disk-validation.ts';
 import { kernelArgumentsProblem } from '../decide/kernel-arguments.ts';
-import type { Host } from '../host.ts';
 import { readOperatingSystem } from '../host/os-release.ts';
+import type { Host } from '../host.ts';
 import type { DriftSubject } from './drift-monitor.ts';
 
 const SYSTEMD = '/etc/systemd/system';

@@ -1,7 +1,7 @@
 import type { Log } from '../../controller/log.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { DESIRED_DRAIN, LAST_APPLIED_DRAIN } from '../../machine-config-api/names.ts';
-import { decideDrain, type DrainRequest, drainTimeout, uncordonRequest } from '../decide/drain-handshake.ts';
+import { type DrainRequest, decideDrain, drainTimeout, uncordonRequest } from '../decide/drain-handshake.ts';
 import type { NodeWriter } from '../node-writer.ts';
 import { announce, announcements } from './announcements.ts';
 import type { OwnNode } from './own-node.ts';

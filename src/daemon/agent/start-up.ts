@@ -1,8 +1,8 @@
-import { readConfig } from '../../machine-config-api/reconciliation.ts';
 import { CURRENT_CONFIG, DESIRED_CONFIG } from '../../machine-config-api/names.ts';
+import { readConfig } from '../../machine-config-api/reconciliation.ts';
 import { finishUpdate, recoverInterrupted } from '../apply/apply-config.ts';
 import { moveSshKeys } from '../apply/ssh-keys.ts';
-import { readStored, store, type StoredState } from '../apply/stored.ts';
+import { readStored, type StoredState, store } from '../apply/stored.ts';
 import type { ActionPlan } from '../decide/action-plan.ts';
 import {
   decideAfterValidation,
@@ -15,8 +15,8 @@ import {
   type StartUpDecision,
 } from '../decide/start-up.ts';
 import type { Target } from '../decide/update-needed.ts';
-import type { Host } from '../host.ts';
 import { readOperatingSystem } from '../host/os-release.ts';
+import type { Host } from '../host.ts';
 import { announce, announcements } from './announcements.ts';
 import { complete } from './completion.ts';
 import { bootedProblem, machineProblem } from './disk-check.ts';

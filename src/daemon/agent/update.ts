@@ -1,5 +1,5 @@
 import { RetryRequest } from '../../controller/reconcile.ts';
-import { decideDisruption, type Disruption } from '../../machine-config-api/disruption.ts';
+import { type Disruption, decideDisruption } from '../../machine-config-api/disruption.ts';
 import type { MachineConfig } from '../../machine-config-api/machine-config.ts';
 import { cannotReconcile } from '../../machine-config-api/reconciliation.ts';
 import { applyConfig } from '../apply/apply-config.ts';
@@ -12,10 +12,10 @@ import { decideUpdatePath } from '../decide/update-needed.ts';
 import { announce, announcements } from './announcements.ts';
 import { stopDriftMonitor, wantedBy } from './completion.ts';
 import { drainNode } from './drain.ts';
+import { followUp, type UpdateOutcome } from './follow-up.ts';
 import { hasForceFile } from './force-file.ts';
 import type { AgentParts } from './parts.ts';
 import { disruptionOptions } from './policies.ts';
-import { followUp, type UpdateOutcome } from './follow-up.ts';
 
 /**
  * Brings the node from one config to the other (spec 60, 8.1). Nothing is touched before the change is known to be possible and, where

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { inspect } from 'node:util';
 import type { MachineConfig } from '../../machine-config-api/machine-config.ts';
-import { type Host, HostError } from '../host.ts';
 import { isReading, memoryHost, observed } from '../host/memory.ts';
+import { type Host, HostError } from '../host.ts';
 import { applyConfig, finishUpdate, recoverInterrupted, revertConfig } from './apply-config.ts';
+import { snapshot } from './snapshot.test-support.ts';
 import { UpdateError } from './steps.ts';
 import { readStored } from './stored.ts';
-import { snapshot } from './snapshot.test-support.ts';
 
 /** An update of these configs has some hundred operations. */
 const MORE_THAN_ENOUGH = 500;

@@ -4,8 +4,8 @@ import { takeImages } from './images.ts';
 import {
   beginJournal,
   endJournal,
-  type Journal,
   JOURNAL_FILES,
+  type Journal,
   type Json,
   moveJournal,
   type Phase,

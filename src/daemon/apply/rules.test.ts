@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { IgnitionConfig, IgnitionUnit } from '../../machine-config-api/ignition/types.ts';
-import type { Host } from '../host.ts';
 import { memoryHost } from '../host/memory.ts';
 import { operatingSystemOf } from '../host/os-release.ts';
+import type { Host } from '../host.ts';
 import { writeFiles } from './files.ts';
 import { keepOriginal, noOriginalStampOf, originalOf } from './originals.ts';
 import { updatePasswords } from './password.ts';

@@ -1,5 +1,5 @@
-import type { IgnitionDropin, IgnitionUnit } from '../../machine-config-api/ignition/types.ts';
 import type { Log } from '../../controller/log.ts';
+import type { IgnitionDropin, IgnitionUnit } from '../../machine-config-api/ignition/types.ts';
 import type { Host } from '../host.ts';
 import { isInPlace } from './files.ts';
 import { keepOriginal } from './originals.ts';

@@ -8,6 +8,7 @@ import { KubeError } from '../../kube/error.ts';
 import { recordingEvents } from '../../kube/events.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, NAMESPACES, NODES, type Resource } from '../../kube/resource.ts';
+import { installDefinitions } from '../../machine-config/testing.ts';
 import { CONTROLLER_CONFIGS, type ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
 import {
   CONTROLLER_CONFIG_NAME,
@@ -18,7 +19,6 @@ import {
   SERVICE_CA_ROTATE,
 } from '../../machine-config-api/names.ts';
 import { serverCaDigest } from '../../machine-config-api/server-ca-digest.ts';
-import { installDefinitions } from '../../machine-config/testing.ts';
 import { memoryHost } from '../host/memory.ts';
 import { NodeWriter } from '../node-writer.ts';
 import { CertificateWriter } from './controller.ts';

@@ -1,3 +1,4 @@
+import { seconds } from '../../kube/duration.ts';
 import type { ControllerConfig } from '../../machine-config-api/controller-config.ts';
 import {
   CONTROLLER_CONFIG_NAME,
@@ -6,7 +7,6 @@ import {
   SERVER_CA_DIGEST,
   SERVICE_CA_ROTATE,
 } from '../../machine-config-api/names.ts';
-import { seconds } from '../../kube/duration.ts';
 
 type Annotations = Readonly<Record<string, string>>;
 

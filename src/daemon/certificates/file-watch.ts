@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Trigger } from '../../controller/trigger.ts';
 import { ONLY_KEY } from '../../controller/reconcile.ts';
+import type { Trigger } from '../../controller/trigger.ts';
 import type { HostFiles } from '../host.ts';
 
 /** Asks for a pass when one of some files may have changed; which files these are may change too. */

@@ -11,8 +11,8 @@ import { issueSigner } from '../../pki/issue.ts';
 import { encodeCertificates } from '../../pki/pem.ts';
 import { seededKeys } from '../../pki/seeded-keys.ts';
 import type { Host } from '../host.ts';
-import { BOOTSTRAP_KUBECONFIG, KUBELET, LIVE_KUBECONFIG } from './paths.ts';
 import { Kubeconfig } from './kubeconfig.ts';
+import { BOOTSTRAP_KUBECONFIG, KUBELET, LIVE_KUBECONFIG } from './paths.ts';
 
 /** What the tests of this room share. */
 export const NOW = new Date('2026-01-01T00:00:00Z');

@@ -1,6 +1,6 @@
+import type { BuiltInAction } from '../../machine-config-api/built-in-actions.ts';
 import type { NodeActions } from '../../machine-config-api/disruption.ts';
 import type { DisruptionAction } from '../../machine-config-api/machine-configuration.ts';
-import type { BuiltInAction } from '../../machine-config-api/built-in-actions.ts';
 
 /** One thing done on the host, or only told. */
 export interface ActionStep {

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
-import type { IgnitionConfig } from '../../machine-config-api/ignition/types.ts';
 import { KUBELET_CA } from '../../machine-config-api/built-in-actions.ts';
+import type { IgnitionConfig } from '../../machine-config-api/ignition/types.ts';
 
 const SYSTEMD = '/etc/systemd/system';
 

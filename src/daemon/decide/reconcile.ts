@@ -1,5 +1,5 @@
 import type { MachineConfig } from '../../machine-config-api/machine-config.ts';
-import { cannotReconcile, reconciliation, type Reconciliation } from '../../machine-config-api/reconciliation.ts';
+import { cannotReconcile, type Reconciliation, reconciliation } from '../../machine-config-api/reconciliation.ts';
 
 /** A desired config that cannot be applied in place: the node becomes Unreconcilable, not Degraded (spec 60, section 7). */
 export class UnreconcilableError extends Error {

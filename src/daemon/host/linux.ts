@@ -1,7 +1,7 @@
 import {
   type Host,
-  HostError,
   type HostAccounts,
+  HostError,
   type HostFiles,
   type HostOs,
   type HostPackages,

@@ -23,9 +23,9 @@ import { FAMILIES, type Family } from '../profile.ts';
 import { nodesWithOtherBundles, type TrustSurvey } from '../verifiers.ts';
 import { failedAt } from './failure.ts';
 import { ensureClient, ensureNodeLeaf, type LeafContext, type LeafScope } from './leaves.ts';
+import type { CertSignerOptions } from './options.ts';
 import { ensureWanted, promote, readInUse, readWanted, type SignerPair } from './signers.ts';
 import type { ClusterState } from './state.ts';
-import type { CertSignerOptions } from './options.ts';
 
 export interface PassResult {
   /** When the next rule fires. */

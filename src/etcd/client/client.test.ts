@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { withCertificate } from '../../certrotation/secret.ts';
 import { VirtualClock } from '../../kube/clock.ts';
 import { seconds } from '../../kube/duration.ts';
 import { MemoryKube } from '../../kube/memory.ts';
 import { CONFIG_MAPS, NODES, SECRETS } from '../../kube/resource.ts';
 import { issueClient, issueSigner } from '../../pki/issue.ts';
 import { systemKeys } from '../../pki/keys.ts';
-import { withCertificate } from '../../certrotation/secret.ts';
 import { encodeCertificates } from '../../pki/pem.ts';
 import type { MemberHealth } from '../quorum/member.ts';
 import { FakeMembers } from '../quorum/testing.ts';

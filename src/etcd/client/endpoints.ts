@@ -5,7 +5,7 @@ import { CONFIG_MAPS } from '../../kube/resource.ts';
 import { controlPlaneNodes } from '../cert-signer/state.ts';
 import { BOOTSTRAP_IP, CLIENT_PORT, ENDPOINTS, ETCD_NAMESPACE } from '../names.ts';
 import { preferredAddress, preferredFamily, urlHost } from '../node-address.ts';
-import { CLUSTER, type Network, NETWORKS } from '../resources.ts';
+import { CLUSTER, NETWORKS, type Network } from '../resources.ts';
 
 /** Where etcd is asked: at the voting members, or on the nodes while nobody has written down who they are (spec 40, Q-7). */
 export async function readEndpoints(kube: Kube, signal?: AbortSignal): Promise<string[]> {

@@ -1,6 +1,6 @@
+import { errorText } from '../../controller/aggregate-error.ts';
 import { type Clock, sleep } from '../../kube/clock.ts';
 import { seconds } from '../../kube/duration.ts';
-import { errorText } from '../../controller/aggregate-error.ts';
 
 /** What a pool needs to know about its clients. */
 export interface ClientKind<C> {

@@ -1,11 +1,10 @@
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
-import { BOOTSTRAP_MEMBER } from '../names.ts';
-import { isRevisionStable, type RolloutStatus } from './rollout.ts';
-import type { ScalingStrategy } from './strategy.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS } from '../../kube/resource.ts';
-import { BOOTSTRAP_CONFIG_MAP, SYSTEM_NAMESPACE } from '../names.ts';
+import { BOOTSTRAP_CONFIG_MAP, BOOTSTRAP_MEMBER, SYSTEM_NAMESPACE } from '../names.ts';
+import { isRevisionStable, type RolloutStatus } from './rollout.ts';
+import type { ScalingStrategy } from './strategy.ts';
 
 /** On a ConfigMap `kube-system/bootstrap` that says "complete" although there never was a bootstrap host, as outside OpenShift. */
 const NO_BOOTSTRAP_HOST = 'rotunda.dev/no-bootstrap-host';

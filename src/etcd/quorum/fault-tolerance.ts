@@ -1,4 +1,4 @@
-import { healthyMembers, memberName, type MemberHealth, votingMembers } from './member.ts';
+import { healthyMembers, type MemberHealth, memberName, votingMembers } from './member.ts';
 
 /** How many of so many members must agree. Throws for a number no cluster can have (spec 40, Q-6). */
 export function quorumOf(memberCount: number): number {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { phaseOf } from '../cert-signer/state.ts';
 import {
   decideQuorum,
   type QuorumQuestion,
@@ -11,8 +12,7 @@ import {
 } from './decide.ts';
 import { faultTolerance, quorumOf } from './fault-tolerance.ts';
 import { decideRestart, type GuardQuestion } from './guard.ts';
-import { memberName, type MemberHealth } from './member.ts';
-import { phaseOf } from '../cert-signer/state.ts';
+import { type MemberHealth, memberName } from './member.ts';
 import { scalingStrategy } from './strategy.ts';
 
 /** `+` healthy voter, `-` unhealthy voter, `l` healthy learner, `u` learner that has not started. */

@@ -10,10 +10,10 @@ import type { Objects } from '../../staticpod/objects.ts';
 import { OPERAND_NAMESPACE } from '../namespaces.ts';
 import {
   CLUSTER,
-  type Config,
   CONNECTIVITY_CHECKS,
-  type Infrastructure,
+  type Config,
   INFRASTRUCTURES,
+  type Infrastructure,
   internalUrlOf,
   KUBE_API_SERVERS,
   type PodNetworkConnectivityCheck,

@@ -12,9 +12,9 @@ import type { StaticPodOperator } from '../../staticpod/operator.ts';
 import {
   ACTIVE_SIGNING_KEY,
   decidePromotion,
+  NEXT_SIGNING_KEY,
   needsSigningKey,
   newSigningKey,
-  NEXT_SIGNING_KEY,
   PUBLIC_KEYS,
   publicKeyOf,
   withPublicKey,

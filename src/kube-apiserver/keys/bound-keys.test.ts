@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import fc from 'fast-check';
-import { VirtualClock } from '../../kube/clock.ts';
+import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { silentLog } from '../../controller/log.ts';
+import { VirtualClock } from '../../kube/clock.ts';
 import { recordingEvents } from '../../kube/events.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import { MemoryKube } from '../../kube/memory.ts';
@@ -23,7 +23,7 @@ import {
   PUBLIC_KEYS,
   withPublicKey,
 } from './bound-keys.ts';
-import { decideIssuers, DEFAULT_ISSUER } from './issuer.ts';
+import { DEFAULT_ISSUER, decideIssuers } from './issuer.ts';
 
 test('a new pair is RSA 2048; the public half carries its bytes as PKIX under the old label', async () => {
   const { data = {} } = await newSigningKey(systemKeys);

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from '@prometheus-io/client';
 import type { Event, Pod } from 'kubernetes-types/core/v1.d.ts';
-import type { Infrastructure, Proxy } from '../resources.ts';
 import { collectGauge } from '../../controller/collected-gauge.ts';
+import type { Infrastructure, Proxy } from '../resources.ts';
 
 /** Facts about the cluster, under the names of 4.16 (spec 20, 9.2). */
 export function clusterMetrics(

@@ -1,6 +1,6 @@
+import { at, type CopyRule, OBSERVED_COPIES } from '../copies.ts';
 import { CONFIG_NAMESPACE, OPERAND_NAMESPACE } from '../namespaces.ts';
 import { MOST_USER_CERTIFICATES, mountedFile, NAMED_CERTIFICATES, userCertificateName } from '../operand-objects.ts';
-import { type CopyRule, OBSERVED_COPIES, at } from '../copies.ts';
 import type { Config, NamedServingCert } from '../resources.ts';
 import { nested } from '../target-config/merge.ts';
 import { type Observer, unchanged } from './observation.ts';

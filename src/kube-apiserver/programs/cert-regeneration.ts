@@ -1,8 +1,8 @@
+import { readRotationScale, rotationDay } from '../../certrotation/scale.ts';
 import { Controller, runAll } from '../../controller/controller.ts';
 import type { Log } from '../../controller/log.ts';
 import type { Reconcile } from '../../controller/reconcile.ts';
 import { onChange } from '../../controller/trigger.ts';
-import { readRotationScale, rotationDay } from '../../certrotation/scale.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { minutes, seconds } from '../../kube/duration.ts';
 import type { EventRecorder } from '../../kube/events.ts';

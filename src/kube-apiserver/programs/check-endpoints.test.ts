@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { startEngine } from '../../api/engine.ts';
 import { silentLog } from '../../controller/log.ts';

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { test, type TestContext } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { silentLog } from '../../controller/log.ts';
+import { createRegistry } from '../../controller/metrics.ts';
 import { systemClock } from '../../kube/clock.ts';
 import { days } from '../../kube/duration.ts';
 import { issueServing, issueSigner } from '../../pki/issue.ts';
 import { systemKeys } from '../../pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../../pki/pem.ts';
-import { createRegistry } from '../../controller/metrics.ts';
 import { parseInsecureReadyzOptions, startInsecureReadyz } from './insecure-readyz.ts';
 import { startSecureHealth } from './secure-health.ts';
 

@@ -5,13 +5,13 @@ import { aborted } from '../../kube/aborted.ts';
 import { systemClock } from '../../kube/clock.ts';
 import { systemKeys } from '../../pki/keys.ts';
 import { asProgram, connect, type Env, ownPod } from '../../staticpod/node/main.ts';
+import { onThisNode } from '../../staticpod/node/this-node.ts';
 import { connectivityMetrics } from '../metrics/connectivity.ts';
 import { runCertRegeneration } from './cert-regeneration.ts';
 import { runCheckEndpoints } from './check-endpoints.ts';
 import { parseInsecureReadyzOptions, startInsecureReadyz } from './insecure-readyz.ts';
 import { parseCertRegenerationOptions, parseCheckEndpointsOptions } from './options.ts';
 import { startSecureHealth } from './secure-health.ts';
-import { onThisNode } from '../../staticpod/node/this-node.ts';
 
 /** `rotunda cert-regeneration-controller`. Resolves with the exit code. */
 export function certRegenerationMain(argv: readonly string[], env: Env): Promise<number> {

@@ -5,8 +5,8 @@ import { systemClock } from '../../kube/clock.ts';
 import { MemoryKube } from '../../kube/memory.ts';
 import { PODS } from '../../kube/resource.ts';
 import { systemKeys } from '../../pki/keys.ts';
-import { kubeApiserverReadiness, podReadiness } from './startup-readiness.ts';
 import { startSecureHealth } from './secure-health.ts';
+import { kubeApiserverReadiness, podReadiness } from './startup-readiness.ts';
 
 const pod = (revision: string, ready = true): Pod => ({
   metadata: {

@@ -7,10 +7,10 @@ import type { Kube } from '../../kube/port.ts';
 import { PODS, type Resource } from '../../kube/resource.ts';
 import type { MonitoredOperand } from '../../staticpod/node/main.ts';
 import type { Readiness } from '../../staticpod/node/startup-monitor.ts';
+import { onThisNode } from '../../staticpod/node/this-node.ts';
 import { OPERAND_NAMESPACE } from '../namespaces.ts';
 import { KUBE_API_SERVERS } from '../resources.ts';
 import { API_PORT } from '../target-config/pod.ts';
-import { onThisNode } from '../../staticpod/node/this-node.ts';
 
 const LOCAL_URL = `https://localhost:${API_PORT}`;
 

@@ -3,9 +3,9 @@ import { type CertCreator, clientCreator, servingCreator } from '../../certrotat
 import type { KeyAlgorithm } from '../../pki/keys.ts';
 import {
   type CertificateObject,
+  CHAIN_ANNOTATIONS,
   type Chain,
   type ChainCreator,
-  CHAIN_ANNOTATIONS,
   KUBE_APISERVER_CHAINS,
   lifetimeOf,
 } from '../chains.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Container } from 'kubernetes-types/core/v1.d.ts';
 import fc from 'fast-check';
-import { substituteTokens } from '../../staticpod/node/tokens.ts';
-import { parseStartupMonitorOptions } from '../../staticpod/node/startup-monitor.ts';
+import type { Container } from 'kubernetes-types/core/v1.d.ts';
 import { parseCertSyncerOptions } from '../../staticpod/node/cert-syncer.ts';
+import { parseStartupMonitorOptions } from '../../staticpod/node/startup-monitor.ts';
+import { substituteTokens } from '../../staticpod/node/tokens.ts';
 import { UNREVISIONED } from '../operand-objects.ts';
 import { parseInsecureReadyzOptions } from '../programs/insecure-readyz.ts';
 import { parseCertRegenerationOptions, parseCheckEndpointsOptions } from '../programs/options.ts';

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { type LocalCluster, type LocalClusterOptions, startLocalCluster } from '../cluster.ts';
 import { PARTS } from '../parts.ts';
-import { bootstrap, type BootstrapOptions } from './bootstrap.ts';
+import { type BootstrapOptions, bootstrap } from './bootstrap.ts';
 import { foundingKeys } from './founding-keys.ts';
 import { managersPart } from './managers-part.ts';
 import { realApi } from './real-api.ts';

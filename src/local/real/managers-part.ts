@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { ConfigMap, Pod, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { dump } from 'js-yaml';
+import type { ConfigMap, Pod, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { BUNDLE_KEY } from '../../certrotation/bundle.ts';
 import { TLS_CERT, TLS_KEY } from '../../certrotation/secret.ts';
 import { Informer } from '../../kube/informer.ts';
@@ -9,7 +9,7 @@ import { MANAGED_NAMESPACE } from '../../kube-apiserver/namespaces.ts';
 import { ensureFile } from '../../staticpod/node/atomic-write.ts';
 import { type Files, systemFiles } from '../../staticpod/node/files.ts';
 import { CSR_SIGNER, INTERNAL_NAME } from '../cluster-inputs.ts';
-import { MANIFESTS, type LocalNode } from '../node.ts';
+import { type LocalNode, MANIFESTS } from '../node.ts';
 import type { ClusterPart, PartContext } from '../part.ts';
 
 /** A program that is a client of the API with a certificate of its own chain. */

@@ -1,5 +1,5 @@
+import { type Problem, pathProblem } from './path-rules.ts';
 import type { IgnitionConfig, IgnitionDisk, IgnitionFilesystem, IgnitionLuks, IgnitionPartition } from './types.ts';
-import { pathProblem, type Problem } from './path-rules.ts';
 
 /**
  * Disks, file systems, arrays and encrypted volumes. A running machine cannot be changed in these (spec 50, 6.5), but a first

@@ -1,5 +1,5 @@
-import { isObject, shaped } from './shape.ts';
 import { IGNITION_SHAPE } from './schema.ts';
+import { isObject, shaped } from './shape.ts';
 import { IGNITION_VERSION, type IgnitionConfig, IgnitionError } from './types.ts';
 import { readIgnition2 } from './v2.ts';
 import { checkIgnition } from './validate.ts';

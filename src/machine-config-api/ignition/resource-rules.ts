@@ -1,6 +1,6 @@
 import { decodeDataUrl } from './data-url.ts';
-import type { IgnitionConfig, IgnitionResource } from './types.ts';
 import type { Problem } from './path-rules.ts';
+import type { IgnitionConfig, IgnitionResource } from './types.ts';
 
 /** An object of the API holds about 1.5 MB, and a rendered config is one object with all files of a pool. */
 export const LONGEST_SOURCE = 1024 * 1024;

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { diskProblems, filesystemProblems, luksProblems, raidProblems } from './device-rules.ts';
+import { type Problem, pathProblem } from './path-rules.ts';
 import type { IgnitionConfig, IgnitionFile, IgnitionLink, IgnitionNode } from './types.ts';
-import { pathProblem, type Problem } from './path-rules.ts';
 
 type Storage = NonNullable<IgnitionConfig['storage']>;
 

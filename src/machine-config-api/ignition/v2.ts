@@ -1,7 +1,5 @@
 import { pathProblem } from './path-rules.ts';
 import { shaped } from './shape.ts';
-import { IGNITION2_SHAPE } from './v2-schema.ts';
-import type { Ignition2Config, Ignition2File, Ignition2Node, Ignition2Unit, Ignition2User } from './v2-types.ts';
 import {
   IGNITION_VERSION,
   type IgnitionConfig,
@@ -11,6 +9,8 @@ import {
   type IgnitionUnit,
   type IgnitionUser,
 } from './types.ts';
+import { IGNITION2_SHAPE } from './v2-schema.ts';
+import type { Ignition2Config, Ignition2File, Ignition2Node, Ignition2Unit, Ignition2User } from './v2-types.ts';
 
 /**
  * A document of spec 2 as one of 3.4 (spec 50, RN-12). What spec 3 has no place for is refused with a reason: networkd units,

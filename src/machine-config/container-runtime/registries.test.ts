@@ -6,7 +6,7 @@ import type { ImageMirrors, RegistrySources } from '../../machine-config-api/clu
 import { decodeDataUrl } from '../../machine-config-api/ignition/data-url.ts';
 import { registriesDrainReason } from '../../machine-config-api/registries-conf.ts';
 import { mergedMirrors } from './mirrors.ts';
-import { registriesFiles, RegistriesError } from './registries.ts';
+import { RegistriesError, registriesFiles } from './registries.ts';
 
 interface Given {
   readonly sources?: RegistrySources;

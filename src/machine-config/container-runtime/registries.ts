@@ -1,3 +1,4 @@
+import type { KubeObject } from '../../kube/resource.ts';
 import type {
   Image,
   ImageContentSourcePolicy,
@@ -5,7 +6,6 @@ import type {
   ImageTagMirrorSet,
 } from '../../machine-config-api/cluster-config.ts';
 import type { IgnitionFile } from '../../machine-config-api/ignition/types.ts';
-import type { KubeObject } from '../../kube/resource.ts';
 import { generatedFile } from '../sub-config/generated.ts';
 import { POLICY_PATH, policyConf, REGISTRIES_PATH, SEARCH_REGISTRIES } from '../template/files/container-runtime.ts';
 import { mergedMirrors } from './mirrors.ts';

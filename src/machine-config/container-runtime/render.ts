@@ -1,5 +1,5 @@
-import type { ContainerRuntimeConfig, ContainerRuntimeSettings } from '../../machine-config-api/machine-config.ts';
 import type { IgnitionFile } from '../../machine-config-api/ignition/types.ts';
+import type { ContainerRuntimeConfig, ContainerRuntimeSettings } from '../../machine-config-api/machine-config.ts';
 import { generatedFile } from '../sub-config/generated.ts';
 import { STORAGE_PATH, storageConf } from '../template/files/container-runtime.ts';
 import { quantityValue } from './quantity.ts';

@@ -1,8 +1,8 @@
+import { formatRfc3339 } from '../../kube/time.ts';
+import type { ControllerCertificate, ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
 import { parseCertificate } from '../../pki/certificate.ts';
 import { isPkiError } from '../../pki/error.ts';
 import { pemBlocks } from '../../pki/pem-block.ts';
-import { formatRfc3339 } from '../../kube/time.ts';
-import type { ControllerCertificate, ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
 import { distinguishedName } from '../distinguished-name.ts';
 
 export const KUBELET_CA_BUNDLE = 'KubeAPIServerServingCAData';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { encodePem } from '../../pki/pem-block.ts';
 import { LAST_OBSERVED_SERVER_CA, SERVER_CA_DIGEST } from '../../machine-config-api/names.ts';
+import { encodePem } from '../../pki/pem-block.ts';
 import { certificate, NOW } from '../testing.ts';
 import { mergeControllerConfig } from './apply.ts';
 import { certificateInventory } from './certificates.ts';
-import { decideServerCa, digestOf, isNodeBehind, type ServerCaState, SETTLE_MS } from './server-ca.ts';
+import { decideServerCa, digestOf, isNodeBehind, SETTLE_MS, type ServerCaState } from './server-ca.ts';
 import { completedStatus, failedStatus, startedStatus, whyIncomplete } from './status.ts';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');

@@ -19,6 +19,7 @@ import {
   type MachineConfigPool,
   type SubConfig,
 } from '../../machine-config-api/machine-config.ts';
+import { CLUSTER, CONTROLLER_CONFIG_NAME, MASTER_POOL, RELEASE_IMAGE_VERSION } from '../../machine-config-api/names.ts';
 import { clusterSettingsReconcile } from '../cluster-settings/controller.ts';
 import { checkContainerRuntimeConfig, containerRuntimeFiles } from '../container-runtime/render.ts';
 import { delayed, onTransition } from '../delayed-trigger.ts';
@@ -28,7 +29,6 @@ import { type EventsAbout, involvedObject } from '../events.ts';
 import { featureGatesOf } from '../kubelet-config/cluster-settings.ts';
 import { checkKubeletConfig, kubeletFiles } from '../kubelet-config/render.ts';
 import { controllerGauges, noGauges } from '../metrics.ts';
-import { CLUSTER, CONTROLLER_CONFIG_NAME, MASTER_POOL, RELEASE_IMAGE_VERSION } from '../../machine-config-api/names.ts';
 import { type Assembly, assembly } from '../operator/operator.ts';
 import { nodeReconcile } from '../pool/controller.ts';
 import { annotationChanges, poolsToSync } from '../pool/triggers.ts';

@@ -1,6 +1,6 @@
+import { errorText } from '../../controller/aggregate-error.ts';
 import { type Clock, sleep } from '../../kube/clock.ts';
 import { seconds } from '../../kube/duration.ts';
-import { errorText } from '../../controller/aggregate-error.ts';
 import { isNotFound } from '../../kube/error.ts';
 import type { Kube } from '../../kube/port.ts';
 import { NODES } from '../../kube/resource.ts';

@@ -3,7 +3,7 @@ import type { IgnitionFile } from '../../machine-config-api/ignition/types.ts';
 import { WORKER_POOL } from '../../machine-config-api/names.ts';
 import { generatedFile } from '../sub-config/generated.ts';
 import { KUBELET_CONF_PATH, kubeletConfText } from '../template/files/kubelet.ts';
-import { hasLatencyProfile, type KubeletDefaults, KubeletConfigError, poolConfiguration } from './render.ts';
+import { hasLatencyProfile, KubeletConfigError, type KubeletDefaults, poolConfiguration } from './render.ts';
 
 /** What becomes a MachineConfig of its own. */
 export interface GeneratedParts {

@@ -1,7 +1,7 @@
 import type { NodeConfig } from '../../machine-config-api/cluster-config.ts';
 import type { ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
-import type { KubeletConfig, TlsSecurityProfile } from '../../machine-config-api/machine-config.ts';
 import type { IgnitionFile } from '../../machine-config-api/ignition/types.ts';
+import type { KubeletConfig, TlsSecurityProfile } from '../../machine-config-api/machine-config.ts';
 import { WORKER_POOL } from '../../machine-config-api/names.ts';
 import { generatedFile } from '../sub-config/generated.ts';
 import {

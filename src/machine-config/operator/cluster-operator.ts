@@ -1,5 +1,5 @@
-import { type Condition, setCondition } from '../../controller/condition.ts';
 import type { ClusterOperatorStatus, ObjectReference } from '../../controller/cluster-operator-status.ts';
+import { type Condition, setCondition } from '../../controller/condition.ts';
 import type { MachineConfigPool } from '../../machine-config-api/machine-config.ts';
 import { MCO_NAMESPACE } from '../../machine-config-api/names.ts';
 import { poolSummary } from './required-pools.ts';

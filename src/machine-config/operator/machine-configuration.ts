@@ -1,8 +1,8 @@
 import { semanticallyEqual } from '../../kube/equality.ts';
 import type { CallOptions, Kube } from '../../kube/port.ts';
+import { mergePolicies } from '../../machine-config-api/disruption-policy.ts';
 import { MACHINE_CONFIGURATIONS, type MachineConfiguration } from '../../machine-config-api/machine-configuration.ts';
 import { CLUSTER } from '../../machine-config-api/names.ts';
-import { mergePolicies } from '../../machine-config-api/disruption-policy.ts';
 
 const FIELD_MANAGER = 'machine-config-operator';
 

@@ -10,15 +10,15 @@ import type { Clock } from '../../kube/clock.ts';
 import { minutes } from '../../kube/duration.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Kube } from '../../kube/port.ts';
-import { onTransition } from '../delayed-trigger.ts';
-import type { EventsAbout } from '../events.ts';
-import { operatorMetrics } from '../metrics.ts';
 import {
   CURRENT_CONFIG,
   KUBE_SYSTEM_NAMESPACE,
   LAST_OBSERVED_SERVER_CA,
   SERVER_CA_DIGEST,
 } from '../../machine-config-api/names.ts';
+import { onTransition } from '../delayed-trigger.ts';
+import type { EventsAbout } from '../events.ts';
+import { operatorMetrics } from '../metrics.ts';
 import type { ControllerVersion } from '../render/decide.ts';
 import { type OperatorCaches, operatorCaches, operatorInformers } from './caches.ts';
 import { operatorReconcile } from './reconcile.ts';

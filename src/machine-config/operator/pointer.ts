@@ -1,8 +1,8 @@
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import type { InfrastructureStatus } from '../../machine-config-api/cluster-config.ts';
-import type { MachineConfigPool } from '../../machine-config-api/machine-config.ts';
 import { base64DataUrl } from '../../machine-config-api/ignition/data-url.ts';
 import { IGNITION_VERSION } from '../../machine-config-api/ignition/types.ts';
+import type { MachineConfigPool } from '../../machine-config-api/machine-config.ts';
 import { MACHINE_API_NAMESPACE, SERVER_PORT } from '../../machine-config-api/names.ts';
 import { SourceError } from '../source/error.ts';
 

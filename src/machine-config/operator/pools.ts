@@ -1,5 +1,5 @@
 import type { LabelSelector } from 'kubernetes-types/meta/v1.d.ts';
-import { applySecret, type ApplyContext } from '../../kube/apply.ts';
+import { type ApplyContext, applySecret } from '../../kube/apply.ts';
 import { semanticallyEqual } from '../../kube/equality.ts';
 import { isAlreadyExists, isNotFound } from '../../kube/error.ts';
 import { getIfPresent } from '../../kube/get.ts';

@@ -12,11 +12,6 @@ import {
   type ControllerConfig,
   type ControllerConfigSpec,
 } from '../../machine-config-api/controller-config.ts';
-import { mergeControllerConfig } from '../controller-config/apply.ts';
-import type { ServerCaDecision } from '../controller-config/server-ca.ts';
-import { whyFailed, whyIncomplete } from '../controller-config/status.ts';
-import { type EventsAbout, involvedObject } from '../events.ts';
-import type { OperatorMetrics } from '../metrics.ts';
 import {
   CLUSTER,
   CLUSTER_OPERATOR_NAME,
@@ -29,6 +24,11 @@ import {
   SERVER_CA_DIGEST,
   SERVICE_CA_ROTATE,
 } from '../../machine-config-api/names.ts';
+import { mergeControllerConfig } from '../controller-config/apply.ts';
+import type { ServerCaDecision } from '../controller-config/server-ca.ts';
+import { whyFailed, whyIncomplete } from '../controller-config/status.ts';
+import { type EventsAbout, involvedObject } from '../events.ts';
+import type { OperatorMetrics } from '../metrics.ts';
 import { membershipOf, nodesOfPool } from '../pool/membership.ts';
 import type { ControllerVersion } from '../render/decide.ts';
 import { mergedRegistryCa } from '../source/registry-ca.ts';

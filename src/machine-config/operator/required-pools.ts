@@ -1,12 +1,12 @@
 import { minutes } from '../../kube/duration.ts';
 import type { MachineConfig, MachineConfigPool } from '../../machine-config-api/machine-config.ts';
-import { conditionIs } from '../conditions.ts';
 import {
   GENERATED_BY_CONTROLLER_VERSION,
   OS_IMAGE_URL_OVERRIDDEN,
   RELEASE_IMAGE_VERSION,
   REQUIRED_FOR_UPGRADE_LABEL,
 } from '../../machine-config-api/names.ts';
+import { conditionIs } from '../conditions.ts';
 
 /** What the pools an upgrade needs should have reached. */
 export interface ExpectedConfiguration {

@@ -4,7 +4,6 @@ import { getIfPresent } from '../../kube/get.ts';
 import type { CallOptions, Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS } from '../../kube/resource.ts';
 import type { ControllerConfig } from '../../machine-config-api/controller-config.ts';
-import { decideServerCa, digestOf, isNodeBehind, type ServerCaDecision } from '../controller-config/server-ca.ts';
 import {
   CA_BUNDLE_KEY,
   KUBECONFIG_DATA,
@@ -12,6 +11,7 @@ import {
   SERVER_CA_DIGEST,
   SERVICE_CA_ROTATE,
 } from '../../machine-config-api/names.ts';
+import { decideServerCa, digestOf, isNodeBehind, type ServerCaDecision } from '../controller-config/server-ca.ts';
 import { readBytes } from '../source/config-map.ts';
 import { holdsCertificate } from '../source/trust-bundle.ts';
 

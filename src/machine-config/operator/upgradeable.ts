@@ -1,12 +1,12 @@
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
 import type { Condition } from '../../controller/condition.ts';
+import type { NodeConfig } from '../../machine-config-api/cluster-config.ts';
 import type {
   ContainerRuntimeConfig,
   KubeletConfig,
   MachineConfigPool,
 } from '../../machine-config-api/machine-config.ts';
 import { conditionIs } from '../conditions.ts';
-import type { NodeConfig } from '../../machine-config-api/cluster-config.ts';
 
 const SUPPORTED_SKEW = 2;
 

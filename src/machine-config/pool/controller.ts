@@ -6,15 +6,15 @@ import { isConflict, isNotFound } from '../../kube/error.ts';
 import type { Kube } from '../../kube/port.ts';
 import { NODES } from '../../kube/resource.ts';
 import { MACHINE_CONFIG_POOLS, type MachineConfigPool } from '../../machine-config-api/machine-config.ts';
-import type { ControllerCaches } from '../controller/caches.ts';
-import { type EventsAbout, involvedObject } from '../events.ts';
-import { type ControllerGauges, noGauges } from '../metrics.ts';
 import {
   CLUSTER,
   CONTROL_PLANE_TOPOLOGY,
   CONTROLLER_CONFIG_NAME,
   MASTER_POOL,
 } from '../../machine-config-api/names.ts';
+import type { ControllerCaches } from '../controller/caches.ts';
+import { type EventsAbout, involvedObject } from '../events.ts';
+import { type ControllerGauges, noGauges } from '../metrics.ts';
 import { isEmptySelector } from '../selector.ts';
 import { candidatesOf } from './candidates.ts';
 import { masterPatch } from './masters.ts';

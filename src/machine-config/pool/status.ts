@@ -2,9 +2,9 @@ import type { Node } from 'kubernetes-types/core/v1.d.ts';
 import type { Condition } from '../../controller/condition.ts';
 import type { ControllerConfig } from '../../machine-config-api/controller-config.ts';
 import type { MachineConfigPool, MachineConfigPoolStatus } from '../../machine-config-api/machine-config.ts';
+import { DAEMON_REASON, DESIRED_CONFIG } from '../../machine-config-api/names.ts';
 import { conditionIs, placeCondition } from '../conditions.ts';
 import { KUBELET_CA_BUNDLE } from '../controller-config/certificates.ts';
-import { DAEMON_REASON, DESIRED_CONFIG } from '../../machine-config-api/names.ts';
 import { isDegraded, isDoneAt, isReady, isUnavailable } from './node-state.ts';
 
 /** Reasons of nodes that are named in a condition; a pool may have thousands. */

@@ -5,7 +5,7 @@ import type { CallOptions, Kube } from '../../kube/port.ts';
 import { NODES } from '../../kube/resource.ts';
 import { MACHINE_CONFIG_POOLS, type MachineConfigPool } from '../../machine-config-api/machine-config.ts';
 import { DESIRED_CONFIG } from '../../machine-config-api/names.ts';
-import { candidatesOf, type Choice, chooseNodes } from './candidates.ts';
+import { type Choice, candidatesOf, chooseNodes } from './candidates.ts';
 import { maxUnavailable } from './max-unavailable.ts';
 import { nodesOfPool } from './membership.ts';
 import { isReady, isTargeted, targetingPatch } from './node-state.ts';

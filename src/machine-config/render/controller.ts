@@ -11,17 +11,17 @@ import {
   type MachineConfig,
   type MachineConfigPool,
 } from '../../machine-config-api/machine-config.ts';
-import { conditionIs, placeCondition } from '../conditions.ts';
-import { whyIncomplete } from '../controller-config/status.ts';
-import type { ControllerCaches } from '../controller/caches.ts';
-import { type EventsAbout, involvedObject } from '../events.ts';
-import { type ControllerGauges, noGauges } from '../metrics.ts';
 import {
   CONTROLLER_CONFIG_NAME,
   GENERATED_BY_CONTROLLER_VERSION,
   OS_IMAGE_URL_OVERRIDDEN,
   RELEASE_IMAGE_VERSION,
 } from '../../machine-config-api/names.ts';
+import { conditionIs, placeCondition } from '../conditions.ts';
+import type { ControllerCaches } from '../controller/caches.ts';
+import { whyIncomplete } from '../controller-config/status.ts';
+import { type EventsAbout, involvedObject } from '../events.ts';
+import { type ControllerGauges, noGauges } from '../metrics.ts';
 import { isEmptySelector, SelectorError, selectorProblem, selects } from '../selector.ts';
 import { type ControllerVersion, type RenderedMachineConfig, renderPool } from './decide.ts';
 import { ensureMachineConfig } from './ensure-config.ts';

@@ -1,8 +1,8 @@
 import type { OwnerReference } from 'kubernetes-types/meta/v1.d.ts';
 import type { ControllerConfig } from '../../machine-config-api/controller-config.ts';
-import type { MachineConfig, MachineConfigPool } from '../../machine-config-api/machine-config.ts';
 import { irreconcilable } from '../../machine-config-api/ignition/reconcilable.ts';
 import { emptyIgnition } from '../../machine-config-api/ignition/types.ts';
+import type { MachineConfig, MachineConfigPool } from '../../machine-config-api/machine-config.ts';
 import {
   GENERATED_BY_CONTROLLER_VERSION,
   GENERATED_BY_VERSION,

@@ -1,5 +1,5 @@
-import type { Informer } from '../../kube/informer.ts';
 import { isAlreadyExists } from '../../kube/error.ts';
+import type { Informer } from '../../kube/informer.ts';
 import type { Kube } from '../../kube/port.ts';
 import { MACHINE_CONFIGS, type MachineConfig } from '../../machine-config-api/machine-config.ts';
 import { mergeMachineConfig } from './apply.ts';

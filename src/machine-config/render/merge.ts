@@ -1,8 +1,8 @@
 import type { ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
-import type { MachineConfig, MachineConfigSpec } from '../../machine-config-api/machine-config.ts';
 import { mergeIgnition } from '../../machine-config-api/ignition/merge.ts';
 import { readIgnition } from '../../machine-config-api/ignition/read.ts';
 import { emptyIgnition, type IgnitionConfig, IgnitionError } from '../../machine-config-api/ignition/types.ts';
+import type { MachineConfig, MachineConfigSpec } from '../../machine-config-api/machine-config.ts';
 import { ROLE_LABEL, WORKER_POOL } from '../../machine-config-api/names.ts';
 
 /** The merged spec: all seven members are set. */

@@ -5,7 +5,7 @@ import type {
   MachineConfigPool,
   SubConfig,
 } from '../../machine-config-api/machine-config.ts';
-import { selects, selectorProblem } from '../selector.ts';
+import { selectorProblem, selects } from '../selector.ts';
 
 /** The MachineConfigs a pool selects, by name. A selector that is missing or empty selects none (spec 50, RN-2). */
 export function configsOfPool(pool: MachineConfigPool, configs: readonly MachineConfig[]): MachineConfig[] {

@@ -1,6 +1,5 @@
 import { dump } from 'js-yaml';
 import type { ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
-import type { MachineConfig, MachineConfigPool } from '../../machine-config-api/machine-config.ts';
 import { escapedDataUrl } from '../../machine-config-api/ignition/data-url.ts';
 import { downgraded } from '../../machine-config-api/ignition/downgrade.ts';
 import {
@@ -9,6 +8,7 @@ import {
   IgnitionError,
   type IgnitionFile,
 } from '../../machine-config-api/ignition/types.ts';
+import type { MachineConfig, MachineConfigPool } from '../../machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG } from '../../machine-config-api/names.ts';
 import { ignitionOf } from '../render/merge.ts';
 import type { ServedVersion } from './accept.ts';

@@ -9,13 +9,13 @@ import { load } from 'js-yaml';
 import { startEngine } from '../../api/api.ts';
 import { silentLog } from '../../controller/log.ts';
 import { days, minutes } from '../../kube/duration.ts';
+import { decodeDataUrl } from '../../machine-config-api/ignition/data-url.ts';
+import { readIgnition } from '../../machine-config-api/ignition/read.ts';
 import { MACHINE_CONFIG_POOLS } from '../../machine-config-api/machine-config.ts';
+import { MCO_NAMESPACE } from '../../machine-config-api/names.ts';
 import { issueServing, issueSigner } from '../../pki/issue.ts';
 import { encodeCertificates, encodePrivateKey } from '../../pki/pem.ts';
 import { seededKeys } from '../../pki/seeded-keys.ts';
-import { decodeDataUrl } from '../../machine-config-api/ignition/data-url.ts';
-import { readIgnition } from '../../machine-config-api/ignition/read.ts';
-import { MCO_NAMESPACE } from '../../machine-config-api/names.ts';
 import { certificate, NOW, TestCluster } from '../testing.ts';
 import { type MachineConfigServer, startMachineConfigServer } from './server.ts';
 

@@ -1,6 +1,6 @@
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
-import { SourceError } from './error.ts';
 import { configMapBytes } from '../../machine-config-api/config-map.ts';
+import { SourceError } from './error.ts';
 
 export { bytesOfText } from '../../machine-config-api/config-map.ts';
 

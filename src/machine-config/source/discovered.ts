@@ -1,6 +1,6 @@
-import { formatIp, parseIp } from '../../pki/ip.ts';
 import type { Dns, Infrastructure, Network, Proxy } from '../../machine-config-api/cluster-config.ts';
 import type { ControllerConfigSpec, IpFamilies } from '../../machine-config-api/controller-config.ts';
+import { formatIp, parseIp } from '../../pki/ip.ts';
 import { SourceError } from './error.ts';
 
 /** What ControllerConfig takes from the cluster's own configuration objects (spec 50, DS-1 to DS-5). Throws `SourceError`. */

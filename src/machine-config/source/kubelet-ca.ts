@@ -1,14 +1,14 @@
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
-import { parseCertificate } from '../../pki/certificate.ts';
-import { isPkiError } from '../../pki/error.ts';
-import { encodePem, pemBlocks } from '../../pki/pem-block.ts';
-import { distinguishedName } from '../distinguished-name.ts';
 import {
   CA_BUNDLE_KEY,
   CONFIG_MANAGED_NAMESPACE,
   CONFIG_NAMESPACE,
   KUBE_APISERVER_OPERATOR_NAMESPACE,
 } from '../../machine-config-api/names.ts';
+import { parseCertificate } from '../../pki/certificate.ts';
+import { isPkiError } from '../../pki/error.ts';
+import { encodePem, pemBlocks } from '../../pki/pem-block.ts';
+import { distinguishedName } from '../distinguished-name.ts';
 import { readBytes } from './config-map.ts';
 import { SourceError } from './error.ts';
 

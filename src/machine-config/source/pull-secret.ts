@@ -1,4 +1,13 @@
 import type { Secret, ServiceAccount } from 'kubernetes-types/core/v1.d.ts';
+import type { Dns } from '../../machine-config-api/cluster-config.ts';
+import {
+  DockerConfigError,
+  encodeDockerConfigJson,
+  parseDockerConfigJson,
+  parseDockercfg,
+  type RegistryAuth,
+  type RegistryAuths,
+} from '../../machine-config-api/docker-config.ts';
 import {
   CONFIG_NAMESPACE,
   DOCKER_CFG_KEY,
@@ -6,15 +15,6 @@ import {
   DOCKER_CONFIG_JSON_TYPE,
   MCO_NAMESPACE,
 } from '../../machine-config-api/names.ts';
-import type { Dns } from '../../machine-config-api/cluster-config.ts';
-import {
-  DockerConfigError,
-  encodeDockerConfigJson,
-  parseDockercfg,
-  parseDockerConfigJson,
-  type RegistryAuth,
-  type RegistryAuths,
-} from '../../machine-config-api/docker-config.ts';
 import { SourceError } from './error.ts';
 
 export const PULL_SECRET = 'pull-secret';

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
+import { decodeStrictBase64 } from '../../machine-config-api/base64.ts';
 import type { ImageRegistryBundle } from '../../machine-config-api/controller-config.ts';
 import { CONFIG_MANAGED_NAMESPACE } from '../../machine-config-api/names.ts';
-import { decodeStrictBase64 } from '../../machine-config-api/base64.ts';
 
 export const MANAGED_REGISTRY_CA = 'image-registry-ca';
 export const MERGED_REGISTRY_CA = 'merged-trusted-image-registry-ca';

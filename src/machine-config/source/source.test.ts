@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { encodePem } from '../../pki/pem-block.ts';
-import { certificate } from '../testing.ts';
 import { decodeStrictBase64 } from '../../machine-config-api/base64.ts';
-import { bytesOfText, readBytes } from './config-map.ts';
-import { clusterDnsIp, discoveredSpec, platformType } from './discovered.ts';
 import {
   DockerConfigError,
   encodeDockerConfigJson,
   parseDockerConfig,
   parseDockercfg,
 } from '../../machine-config-api/docker-config.ts';
+import { encodePem } from '../../pki/pem-block.ts';
+import { certificate } from '../testing.ts';
+import { bytesOfText, readBytes } from './config-map.ts';
+import { clusterDnsIp, discoveredSpec, platformType } from './discovered.ts';
 import { SourceError } from './error.ts';
 import { osImages, payloadImages } from './images.ts';
 import { replaceCertificate } from './kubelet-ca.ts';

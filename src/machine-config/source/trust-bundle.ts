@@ -1,9 +1,9 @@
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
+import type { Proxy } from '../../machine-config-api/cluster-config.ts';
+import { CA_BUNDLE_KEY, CONFIG_NAMESPACE } from '../../machine-config-api/names.ts';
 import { parseCertificate } from '../../pki/certificate.ts';
 import { isPkiError } from '../../pki/error.ts';
 import { pemBlocks } from '../../pki/pem-block.ts';
-import type { Proxy } from '../../machine-config-api/cluster-config.ts';
-import { CA_BUNDLE_KEY, CONFIG_NAMESPACE } from '../../machine-config-api/names.ts';
 import { readBytes } from './config-map.ts';
 import { SourceError } from './error.ts';
 

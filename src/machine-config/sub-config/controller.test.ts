@@ -4,14 +4,14 @@ import { startEngine } from '../../api/api.ts';
 import { minutes } from '../../kube/duration.ts';
 import { isNotFound } from '../../kube/error.ts';
 import { API_SERVERS } from '../../machine-config-api/cluster-config.ts';
+import { decodeDataUrl } from '../../machine-config-api/ignition/data-url.ts';
+import type { IgnitionConfig } from '../../machine-config-api/ignition/types.ts';
 import {
   CONTAINER_RUNTIME_CONFIGS,
   KUBELET_CONFIGS,
   MACHINE_CONFIG_POOLS,
   MACHINE_CONFIGS,
 } from '../../machine-config-api/machine-config.ts';
-import { decodeDataUrl } from '../../machine-config-api/ignition/data-url.ts';
-import type { IgnitionConfig } from '../../machine-config-api/ignition/types.ts';
 import { NAME_SUFFIX } from '../../machine-config-api/names.ts';
 import { TestCluster } from '../testing.ts';
 

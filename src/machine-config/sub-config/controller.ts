@@ -7,17 +7,17 @@ import type { Informer } from '../../kube/informer.ts';
 import type { Kube } from '../../kube/port.ts';
 import type { Resource } from '../../kube/resource.ts';
 import type { ControllerConfig } from '../../machine-config-api/controller-config.ts';
+import type { IgnitionFile } from '../../machine-config-api/ignition/types.ts';
 import { MACHINE_CONFIGS, type MachineConfigPool, type SubConfig } from '../../machine-config-api/machine-config.ts';
+import { CONTROLLER_CONFIG_NAME, NAME_SUFFIX } from '../../machine-config-api/names.ts';
 import type { ControllerCaches } from '../controller/caches.ts';
 import { whyIncomplete } from '../controller-config/status.ts';
-import type { IgnitionFile } from '../../machine-config-api/ignition/types.ts';
 import { type ControllerGauges, noGauges } from '../metrics.ts';
-import { CONTROLLER_CONFIG_NAME, NAME_SUFFIX } from '../../machine-config-api/names.ts';
 import type { ControllerVersion } from '../render/decide.ts';
 import { ensureMachineConfig } from '../render/ensure-config.ts';
 import { selectorProblem, selects } from '../selector.ts';
 import { controllerReference, generatedConfig } from './generated.ts';
-import { managedName, type ManagedName, type SubConfigKind, subConfigsOfPool } from './managed-name.ts';
+import { type ManagedName, managedName, type SubConfigKind, subConfigsOfPool } from './managed-name.ts';
 import { syncedStatus } from './status.ts';
 
 /** A kind of object from which a MachineConfig is made for each pool it selects. */

@@ -1,8 +1,8 @@
 import type { OwnerReference } from 'kubernetes-types/meta/v1.d.ts';
 import { apiVersionOf, type KubeObject, type Resource } from '../../kube/resource.ts';
-import type { MachineConfig } from '../../machine-config-api/machine-config.ts';
 import { base64DataUrl } from '../../machine-config-api/ignition/data-url.ts';
 import { emptyIgnition, type IgnitionFile } from '../../machine-config-api/ignition/types.ts';
+import type { MachineConfig } from '../../machine-config-api/machine-config.ts';
 import { GENERATED_BY_CONTROLLER_VERSION, ROLE_LABEL } from '../../machine-config-api/names.ts';
 
 /** A file of a generated config; the empty compression says that the content is plain, whatever was there before. */

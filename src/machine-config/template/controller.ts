@@ -7,11 +7,11 @@ import {
   type ControllerConfig,
   type ControllerConfigStatus,
 } from '../../machine-config-api/controller-config.ts';
-import { certificateStatus, completedStatus, failedStatus, startedStatus } from '../controller-config/status.ts';
-import type { ControllerCaches } from '../controller/caches.ts';
 import { WORKER_POOL } from '../../machine-config-api/names.ts';
-import { ensureMachineConfig } from '../render/ensure-config.ts';
+import type { ControllerCaches } from '../controller/caches.ts';
+import { certificateStatus, completedStatus, failedStatus, startedStatus } from '../controller-config/status.ts';
 import type { ControllerVersion } from '../render/decide.ts';
+import { ensureMachineConfig } from '../render/ensure-config.ts';
 import { SourceError } from '../source/error.ts';
 import { generateMachineConfigs } from './generate.ts';
 import { pullSecretIn, renderedPullSecret } from './pull-secret.ts';

@@ -1,7 +1,7 @@
 import type { Node, Pod } from 'kubernetes-types/core/v1.d.ts';
 import { errorText, listText } from '../../controller/aggregate-error.ts';
 import type { Reconcile, ReconcileContext } from '../../controller/reconcile.ts';
-import { applyObject, applyPod, type ApplyContext, deleteObject } from '../../kube/apply.ts';
+import { type ApplyContext, applyObject, applyPod, deleteObject } from '../../kube/apply.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import type { Kube } from '../../kube/port.ts';
 import { NODES, POD_DISRUPTION_BUDGETS, PODS } from '../../kube/resource.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { PODS, POD_DISRUPTION_BUDGETS } from '../../kube/resource.ts';
+import { POD_DISRUPTION_BUDGETS, PODS } from '../../kube/resource.ts';
 import { CONFIG, NAMESPACE, operandPod, TestCluster } from '../testing.ts';
 import { guardReconcile } from './controller.ts';
 

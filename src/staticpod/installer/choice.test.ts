@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { isInTransition, type NodeStatus } from '../node-status.ts';
-import { node, NOW } from '../testing.ts';
+import { NOW, node } from '../testing.ts';
 import { chooseNode, chooseWorst, hasIdleTarget, otherNodeDown, revisionToStart, ringFrom } from './choice.ts';
 import type { Operand, OperandState } from './operand.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { minutes, seconds } from '../../kube/duration.ts';
-import { at, node, NOW, operandPod } from '../testing.ts';
+import { at, NOW, node, operandPod } from '../testing.ts';
 import { operandOf } from './operand.ts';
 import { fallbackBackoffMs, installerBackoffMs, minReadyWaitMs, retryAfter } from './pause.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Pod } from 'kubernetes-types/core/v1.d.ts';
 import { storedNodeStatus } from '../node-status.ts';
-import { at, node, NOW, operandPod } from '../testing.ts';
+import { at, NOW, node, operandPod } from '../testing.ts';
 import { FALLBACK_FOR_REVISION, FALLBACK_MESSAGE, FALLBACK_REASON, operandOf } from './operand.ts';
 import { nextNodeState, type TransitionState } from './transition.ts';
 

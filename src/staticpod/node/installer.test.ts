@@ -7,8 +7,8 @@ import { NODES, SECRETS } from '../../kube/resource.ts';
 import { leftovers } from './directory-swap.ts';
 import type { Files } from './files.ts';
 import { copyContent, runInstaller } from './installer.ts';
-import { cluster, CountingKube, deps, installerPod, manifestText, NAMESPACE, options } from './installer-testing.ts';
 import { type InstallerOptions, parseInstallerOptions } from './installer-options.ts';
+import { CountingKube, cluster, deps, installerPod, manifestText, NAMESPACE, options } from './installer-testing.ts';
 import { readManifest } from './manifest.ts';
 import { Crash, type CrashMoment, crashingFiles, failingFiles, temporaryFiles, visibleTree } from './testing.ts';
 

@@ -3,7 +3,7 @@ import { errorText } from '../../controller/aggregate-error.ts';
 import type { Log } from '../../controller/log.ts';
 import { type Clock, sleep } from '../../kube/clock.ts';
 import { seconds } from '../../kube/duration.ts';
-import { fallBack, type FallbackOptions, markLastKnownGood } from './fallback.ts';
+import { type FallbackOptions, fallBack, markLastKnownGood } from './fallback.ts';
 import type { Files } from './files.ts';
 import { FlagError, parseFlags } from './flags.ts';
 import type { Lock } from './lock-file.ts';

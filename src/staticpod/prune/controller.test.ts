@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { seconds } from '../../kube/duration.ts';
 import { CONFIG_MAPS, PODS } from '../../kube/resource.ts';
-import { CONFIG, configMap, NAMESPACE, NOW, storedNode, TestCluster } from '../testing.ts';
 import { formatRfc3339 } from '../../kube/time.ts';
+import { CONFIG, configMap, NAMESPACE, NOW, storedNode, TestCluster } from '../testing.ts';
 import { pruneReconcile } from './controller.ts';
 
 const LIMITS = { failedRevisionLimit: 1, succeededRevisionLimit: 1 };

@@ -4,7 +4,7 @@ import type { Container, Event, Pod, Probe } from 'kubernetes-types/core/v1.d.ts
 import { minutes, seconds } from '../../kube/duration.ts';
 import { CONFIG_MAPS, PODS } from '../../kube/resource.ts';
 import { formatRfc3339 } from '../../kube/time.ts';
-import { CONFIG, configMap, NAMESPACE, NOW, at, operandPod, TestCluster } from '../testing.ts';
+import { at, CONFIG, configMap, NAMESPACE, NOW, operandPod, TestCluster } from '../testing.ts';
 import { installerConditions, stuckInstallers } from './installer-state.ts';
 import { missingStaticPodReconcile } from './missing-static-pod.ts';
 import { startupMonitorConditions } from './startup-monitor.ts';

@@ -6,8 +6,8 @@ import { PODS } from '../../kube/resource.ts';
 import { condition } from '../condition.ts';
 import type { StaticPodOperatorConfig } from '../config.ts';
 import { timeOf } from '../installer/operand.ts';
-import { goTime } from '../nodes.ts';
 import { readNodeStatus, type StoredNodeStatus } from '../node-status.ts';
+import { goTime } from '../nodes.ts';
 import type { Objects } from '../objects.ts';
 import type { StaticPodOperator } from '../operator.ts';
 

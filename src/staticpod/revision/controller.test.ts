@@ -5,8 +5,8 @@ import { KubeError } from '../../kube/error.ts';
 import { MemoryKube } from '../../kube/memory.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
-import { CONFIG, configMap, intercepted, NAMESPACE, secret, storedNode, TestCluster } from '../testing.ts';
 import type { StaticPodOperatorStatus } from '../operator.ts';
+import { CONFIG, configMap, intercepted, NAMESPACE, secret, storedNode, TestCluster } from '../testing.ts';
 import { decideRevision, publishRevision, revisionReconcile } from './controller.ts';
 import { READY_ANNOTATION } from './number.ts';
 

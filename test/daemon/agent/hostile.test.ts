@@ -3,8 +3,8 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { DAEMON_REASON, DAEMON_STATE } from '../../../src/machine-config-api/names.ts';
 import type { MachineConfig } from '../../../src/machine-config-api/machine-config.ts';
+import { DAEMON_REASON, DAEMON_STATE } from '../../../src/machine-config-api/names.ts';
 import { ProcessCluster, type ProcessNode, until } from './node-process.ts';
 import { config } from './scene.ts';
 

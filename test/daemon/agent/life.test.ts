@@ -4,12 +4,12 @@ import type { ClusterRole, ClusterRoleBinding } from 'kubernetes-types/rbac/v1.d
 import type { EmbeddedKube } from '../../../src/api/api.ts';
 import { readStored } from '../../../src/daemon/apply/stored.ts';
 import { INITIAL_ANNOTATIONS, INITIAL_ANNOTATIONS_BACKUP } from '../../../src/daemon/decide/start-up.ts';
-import { ConnectionError } from '../../../src/kube/error.ts';
 import { hours, minutes, seconds } from '../../../src/kube/duration.ts';
+import { ConnectionError } from '../../../src/kube/error.ts';
 import { NODES, POD_DISRUPTION_BUDGETS, PODS, resource } from '../../../src/kube/resource.ts';
+import { certificate } from '../../../src/machine-config/testing.ts';
 import { CONTROLLER_CONFIGS } from '../../../src/machine-config-api/controller-config.ts';
 import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG, SSH_ACCESS } from '../../../src/machine-config-api/names.ts';
-import { certificate } from '../../../src/machine-config/testing.ts';
 import { config, machine, nodeUser, Scene, WORKER } from './scene.ts';
 
 const FORCE_FILE = '/run/machine-config-daemon-force';

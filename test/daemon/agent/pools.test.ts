@@ -5,9 +5,9 @@ import { startEngine } from '../../../src/api/api.ts';
 import { minutes } from '../../../src/kube/duration.ts';
 import { Informer } from '../../../src/kube/informer.ts';
 import { NODES, PODS } from '../../../src/kube/resource.ts';
+import { customPool, fileConfig, TestCluster } from '../../../src/machine-config/testing.ts';
 import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS } from '../../../src/machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG } from '../../../src/machine-config-api/names.ts';
-import { customPool, fileConfig, TestCluster } from '../../../src/machine-config/testing.ts';
 import { machine, Scene } from './scene.ts';
 
 const NODE_COUNT = 10;

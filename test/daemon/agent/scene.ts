@@ -4,13 +4,14 @@ import { silentLog } from '../../../src/controller/log.ts';
 import { createRegistry } from '../../../src/controller/metrics.ts';
 import { applyConfig, finishUpdate } from '../../../src/daemon/apply/apply-config.ts';
 import { machineConfigDaemon } from '../../../src/daemon/daemon.ts';
+import { type MemoryHostOptions, memoryHost } from '../../../src/daemon/host/memory.ts';
 import type { Host } from '../../../src/daemon/host.ts';
-import { memoryHost, type MemoryHostOptions } from '../../../src/daemon/host/memory.ts';
 import { minutes } from '../../../src/kube/duration.ts';
 import type { Kube } from '../../../src/kube/port.ts';
 import { EVENTS, NODES } from '../../../src/kube/resource.ts';
-import { MACHINE_CONFIGS, type MachineConfig } from '../../../src/machine-config-api/machine-config.ts';
+import { TestCluster } from '../../../src/machine-config/testing.ts';
 import type { IgnitionConfig } from '../../../src/machine-config-api/ignition/types.ts';
+import { MACHINE_CONFIGS, type MachineConfig } from '../../../src/machine-config-api/machine-config.ts';
 import {
   CURRENT_CONFIG,
   DAEMON_REASON,
@@ -19,7 +20,6 @@ import {
   DESIRED_DRAIN,
   LAST_APPLIED_DRAIN,
 } from '../../../src/machine-config-api/names.ts';
-import { TestCluster } from '../../../src/machine-config/testing.ts';
 
 export const WORKER = { 'node-role.kubernetes.io/worker': '' };
 /** Longer than any pause between two attempts. */

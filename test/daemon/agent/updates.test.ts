@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { seconds } from '../../../src/kube/duration.ts';
+import { mergePolicies } from '../../../src/machine-config-api/disruption-policy.ts';
 import type { IgnitionConfig } from '../../../src/machine-config-api/ignition/types.ts';
 import { MACHINE_CONFIGURATIONS } from '../../../src/machine-config-api/machine-configuration.ts';
-import { mergePolicies } from '../../../src/machine-config-api/disruption-policy.ts';
 import { config, type RunningAgent, Scene } from './scene.ts';
 
 /** One node that goes from config to config. */

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
+import type { Host } from '../../../src/daemon/host.ts';
 import type { IgnitionFile, IgnitionUnit } from '../../../src/machine-config-api/ignition/types.ts';
 import type { MachineConfig } from '../../../src/machine-config-api/machine-config.ts';
-import type { Host } from '../../../src/daemon/host.ts';
 
 /** Files that the operating system of the test nodes ships. */
 export const SHIPPED = ['/etc/shipped-0.conf', '/etc/shipped-1.conf', '/etc/shipped-2.conf', '/etc/shipped-3.conf'];

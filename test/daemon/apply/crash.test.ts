@@ -15,8 +15,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { applyConfig, finishUpdate, recoverInterrupted } from '../../../src/daemon/apply/apply-config.ts';
 import { snapshot } from '../../../src/daemon/apply/snapshot.test-support.ts';
 import { readStored } from '../../../src/daemon/apply/stored.ts';
-import type { Host } from '../../../src/daemon/host.ts';
 import { localHost } from '../../../src/daemon/host/local.ts';
+import type { Host } from '../../../src/daemon/host.ts';
 import { config, furnish, SHIPPED } from './configs.ts';
 
 const POINTS = Number(process.env['ROTUNDA_CRASH_POINTS'] ?? 40);

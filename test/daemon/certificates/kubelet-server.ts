@@ -1,8 +1,8 @@
-import { type FSWatcher, readFileSync, watch } from 'node:fs';
-import { dirname } from 'node:path';
 import { once } from 'node:events';
-import { connect, createServer, type Server } from 'node:tls';
+import { type FSWatcher, readFileSync, watch } from 'node:fs';
 import type { AddressInfo } from 'node:net';
+import { dirname } from 'node:path';
+import { connect, createServer, type Server } from 'node:tls';
 
 /** Certificate and key in PEM. */
 export interface Pair {

@@ -13,8 +13,8 @@ import { memoryHost } from '../../../src/daemon/host/memory.ts';
 import { NodeWriter } from '../../../src/daemon/node-writer.ts';
 import { minutes } from '../../../src/kube/duration.ts';
 import { recordingEvents } from '../../../src/kube/events.ts';
-import { CONFIG_MANAGED_NAMESPACE, SERVICE_CA_ROTATE } from '../../../src/machine-config-api/names.ts';
 import { certificate, TestCluster } from '../../../src/machine-config/testing.ts';
+import { CONFIG_MANAGED_NAMESPACE, SERVICE_CA_ROTATE } from '../../../src/machine-config-api/names.ts';
 
 const RESTART = ['stop kubelet.service', 'daemon-reload', 'start kubelet.service'];
 

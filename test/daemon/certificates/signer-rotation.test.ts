@@ -33,6 +33,7 @@ import { CLIENT_CA, combineBundles } from '../../../src/kube-apiserver/combined-
 import { OPERAND_NAMESPACE } from '../../../src/kube-apiserver/namespaces.ts';
 import { hostnameSources } from '../../../src/kube-apiserver/rotation/follow-hostnames.ts';
 import { rotationUnits } from '../../../src/kube-apiserver/rotation/units.ts';
+import { certificate, TestCluster } from '../../../src/machine-config/testing.ts';
 import { MACHINE_CONFIG_POOLS } from '../../../src/machine-config-api/machine-config.ts';
 import {
   CONFIG_MANAGED_NAMESPACE,
@@ -40,7 +41,6 @@ import {
   DESIRED_DRAIN,
   LAST_SYNCED_CONTROLLER_CONFIG,
 } from '../../../src/machine-config-api/names.ts';
-import { certificate, TestCluster } from '../../../src/machine-config/testing.ts';
 import { issueServing, issueSigner } from '../../../src/pki/issue.ts';
 import { systemKeys } from '../../../src/pki/keys.ts';
 import { encodeCertificates, encodePrivateKey, readCertificates } from '../../../src/pki/pem.ts';

@@ -12,21 +12,21 @@ import { eventsTo } from '../../../src/kube/events.ts';
 import { getIfPresent } from '../../../src/kube/get.ts';
 import type { Kube } from '../../../src/kube/port.ts';
 import { NODES } from '../../../src/kube/resource.ts';
+import { machineConfigController } from '../../../src/machine-config/controller/controller.ts';
+import { machineConfigOperator } from '../../../src/machine-config/operator/operator.ts';
+import { firstBootOf } from '../../../src/machine-config/server/first-boot.ts';
+import { RELEASE, TestCluster, VERSION } from '../../../src/machine-config/testing.ts';
+import { mergePolicies, policiesInForce } from '../../../src/machine-config-api/disruption-policy.ts';
 import {
   MACHINE_CONFIG_POOLS,
   MACHINE_CONFIGS,
   type MachineConfig,
 } from '../../../src/machine-config-api/machine-config.ts';
-import { mergePolicies, policiesInForce } from '../../../src/machine-config-api/disruption-policy.ts';
 import {
   type DisruptionPolicies,
   MACHINE_CONFIGURATIONS,
 } from '../../../src/machine-config-api/machine-configuration.ts';
 import { CONFIG_MANAGED_NAMESPACE, MCO_NAMESPACE } from '../../../src/machine-config-api/names.ts';
-import { machineConfigController } from '../../../src/machine-config/controller/controller.ts';
-import { machineConfigOperator } from '../../../src/machine-config/operator/operator.ts';
-import { firstBootOf } from '../../../src/machine-config/server/first-boot.ts';
-import { RELEASE, TestCluster, VERSION } from '../../../src/machine-config/testing.ts';
 import type { CertificateAndKey } from '../../../src/pki/authority.ts';
 import { issueClient, issueSigner } from '../../../src/pki/issue.ts';
 import { systemKeys } from '../../../src/pki/keys.ts';

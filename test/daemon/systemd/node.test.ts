@@ -1,9 +1,10 @@
 /** The real command on machines with a booted systemd: what it asks of services, reboots and logins really happens (spec 60). */
 import assert from 'node:assert/strict';
-import { createServer, type AddressInfo } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { BOOTSTRAP_KUBECONFIG, KUBELET_CA, LIVE_KUBECONFIG } from '../../../src/daemon/certificates/paths.ts';
 import { Kubeconfig } from '../../../src/daemon/certificates/kubeconfig.ts';
+import { BOOTSTRAP_KUBECONFIG, KUBELET_CA, LIVE_KUBECONFIG } from '../../../src/daemon/certificates/paths.ts';
+import { certificate } from '../../../src/machine-config/testing.ts';
 import type { IgnitionConfig } from '../../../src/machine-config-api/ignition/types.ts';
 import type { MachineConfig } from '../../../src/machine-config-api/machine-config.ts';
 import {
@@ -14,7 +15,6 @@ import {
   SERVER_CA_DIGEST,
   SSH_ACCESS,
 } from '../../../src/machine-config-api/names.ts';
-import { certificate } from '../../../src/machine-config/testing.ts';
 import { nodeRoot, SystemdCluster } from './cluster.ts';
 import type { SystemdNode } from './node.ts';
 

@@ -4,9 +4,9 @@ import { after, before, describe, test } from 'node:test';
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
 import { Informer } from '../../../src/kube/informer.ts';
 import { NODES, PODS } from '../../../src/kube/resource.ts';
+import { fileConfig } from '../../../src/machine-config/testing.ts';
 import { MACHINE_CONFIG_POOLS } from '../../../src/machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG } from '../../../src/machine-config-api/names.ts';
-import { fileConfig } from '../../../src/machine-config/testing.ts';
 import { until } from '../agent/node-process.ts';
 import { nodeRoot, SystemdCluster } from './cluster.ts';
 

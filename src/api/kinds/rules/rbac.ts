@@ -1,7 +1,6 @@
-import type { Rules } from '../kind.ts';
 import { type FieldError, invalid } from '../../schema/field-error.ts';
 import { sameJson } from '../../schema/json.ts';
-import type { Fields } from '../kind.ts';
+import type { Fields, Rules } from '../kind.ts';
 
 export const roleRules: Rules = { createsOnUpdate: true };
 

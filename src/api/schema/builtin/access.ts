@@ -1,7 +1,7 @@
-import type { JsonObject } from '../schema.ts';
 import { list, ref, str, strings, vocabulary } from '../dsl.ts';
-import { unsupported, type FieldError } from '../field-error.ts';
+import { type FieldError, unsupported } from '../field-error.ts';
 import { withField } from '../json.ts';
+import type { JsonObject } from '../schema.ts';
 import { LabelSelector, metadata } from './meta.ts';
 
 /** Who may do what: rbac.authorization.k8s.io. */

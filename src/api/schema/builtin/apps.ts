@@ -1,6 +1,6 @@
-import type { JsonObject, Schema } from '../schema.ts';
 import { bool, int32, int64, list, listBy, oneOf, ref, str, vocabulary } from '../dsl.ts';
 import { isObject, withField } from '../json.ts';
+import type { JsonObject, Schema } from '../schema.ts';
 import { selectorRule } from '../selector-rules.ts';
 import { PersistentVolumeClaim } from './claim.ts';
 import { IntOrString, LabelSelector, metadata, RawExtension, time } from './meta.ts';

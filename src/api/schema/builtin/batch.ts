@@ -1,6 +1,6 @@
-import type { JsonObject } from '../schema.ts';
 import { bool, int32, int64, list, oneOf, ref, set, str, vocabulary } from '../dsl.ts';
 import { isObject, withField } from '../json.ts';
+import type { JsonObject } from '../schema.ts';
 import { LabelSelector, metadata, time } from './meta.ts';
 import { PodTemplateSpec } from './pod.ts';
 import { ObjectReference } from './reference.ts';

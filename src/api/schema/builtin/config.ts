@@ -1,7 +1,7 @@
-import type { JsonObject } from '../schema.ts';
-import { bool, bytes, listBy, list, map, ref, str, stringMap, strings, vocabulary } from '../dsl.ts';
+import { bool, bytes, list, listBy, map, ref, str, stringMap, strings, vocabulary } from '../dsl.ts';
 import { isObject, setField, withField, withoutField } from '../json.ts';
 import { dataKeyErrors } from '../name.ts';
+import type { JsonObject } from '../schema.ts';
 import { metadata, time } from './meta.ts';
 import { LocalObjectReference, ObjectReference } from './reference.ts';
 

@@ -1,9 +1,9 @@
+import { bool, int32, list, listBy, map, mapList, oneOf, ref, str, strings, vocabulary } from '../dsl.ts';
 import type { FieldError } from '../field-error.ts';
 import { invalid } from '../field-error.ts';
-import type { JsonObject } from '../schema.ts';
-import { bool, int32, list, listBy, map, mapList, oneOf, ref, str, strings, vocabulary } from '../dsl.ts';
 import { isObject, withField } from '../json.ts';
 import { dnsLabelErrors } from '../name.ts';
+import type { JsonObject } from '../schema.ts';
 import { Quantity } from './meta.ts';
 import { Lifecycle, Probe } from './probe.ts';
 import { ConfigMapKeySelector, ObjectFieldSelector, ResourceFieldSelector, SecretKeySelector } from './reference.ts';

@@ -1,4 +1,3 @@
-import type { Schema } from '../schema.ts';
 import {
   bool,
   bytes,
@@ -15,6 +14,7 @@ import {
   strings,
   vocabulary,
 } from '../dsl.ts';
+import type { Schema } from '../schema.ts';
 import { metadata, time } from './meta.ts';
 
 /** CustomResourceDefinitions, and the schema of their schemas. */

@@ -1,4 +1,3 @@
-import type { Schema } from '../schema.ts';
 import {
   anyObject,
   bool,
@@ -14,8 +13,9 @@ import {
   strings,
   vocabulary,
 } from '../dsl.ts';
-import { quantityErrors } from '../quantity.ts';
 import { labelSelectorErrors, metadataErrors } from '../metadata.ts';
+import { quantityErrors } from '../quantity.ts';
+import type { Schema } from '../schema.ts';
 
 /** The types every kind uses: meta/v1, quantities, int-or-string. */
 

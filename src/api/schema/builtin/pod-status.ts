@@ -1,6 +1,6 @@
 import { bool, int32, int64, list, listBy, map, mapList, ref, str, vocabulary } from '../dsl.ts';
-import { Quantity, time } from './meta.ts';
 import { ResourceRequirements } from './container.ts';
+import { Quantity, time } from './meta.ts';
 
 /** What the kubelet reports about a pod. */
 

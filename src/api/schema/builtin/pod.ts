@@ -1,7 +1,7 @@
-import type { JsonObject } from '../schema.ts';
 import { bool, int32, int64, list, listBy, map, oneOf, ref, str, stringMap, strings, vocabulary } from '../dsl.ts';
 import { completePod, completePodSpec } from '../pod-defaults.ts';
 import { podSpecErrors } from '../pod-rules.ts';
+import type { JsonObject } from '../schema.ts';
 import { Container, EphemeralContainer, ResourceRequirements } from './container.ts';
 import { metadata, Quantity } from './meta.ts';
 import { PodStatus } from './pod-status.ts';

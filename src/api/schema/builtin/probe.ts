@@ -1,5 +1,5 @@
 import { int32, int64, list, oneOf, ref, str, strings, vocabulary } from '../dsl.ts';
-import { required, type FieldError } from '../field-error.ts';
+import { type FieldError, required } from '../field-error.ts';
 import { withField } from '../json.ts';
 import type { JsonObject } from '../schema.ts';
 import { IntOrString } from './meta.ts';

@@ -1,6 +1,5 @@
-import { bool, list, oneOf, ref, str, strings, vocabulary } from '../dsl.ts';
+import { bool, int32, list, oneOf, ref, str, strings, vocabulary } from '../dsl.ts';
 import { Quantity } from './meta.ts';
-import { int32 } from '../dsl.ts';
 
 /** How core types point at other objects, at keys in them and at fields of the pod. */
 

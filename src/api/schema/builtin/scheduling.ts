@@ -1,5 +1,5 @@
 import { bool, int32, int64, list, oneOf, ref, str, strings, vocabulary } from '../dsl.ts';
-import { invalid, type FieldError } from '../field-error.ts';
+import { type FieldError, invalid } from '../field-error.ts';
 import type { JsonObject } from '../schema.ts';
 import { LabelSelector, metadata, time } from './meta.ts';
 import { NodeSelector, NodeSelectorTerm } from './reference.ts';

@@ -1,6 +1,6 @@
-import type { JsonObject } from '../schema.ts';
 import { bool, int32, list, listBy, oneOf, ref, set, str, stringMap, strings, vocabulary } from '../dsl.ts';
 import { isObject, withField } from '../json.ts';
+import type { JsonObject } from '../schema.ts';
 import { PROTOCOLS } from './container.ts';
 import { Condition, IntOrString, metadata } from './meta.ts';
 import { ObjectReference } from './reference.ts';

@@ -1,8 +1,8 @@
-import type { JsonObject, Schema } from '../schema.ts';
 import { bool, int32, int64, list, oneOf, ref, str, vocabulary } from '../dsl.ts';
-import { forbidden, type FieldError } from '../field-error.ts';
+import { type FieldError, forbidden } from '../field-error.ts';
 import { withField } from '../json.ts';
 import { dnsLabelErrors } from '../name.ts';
+import type { JsonObject, Schema } from '../schema.ts';
 import { PersistentVolumeClaimTemplate } from './claim.ts';
 import { PULL_POLICIES } from './container.ts';
 import { LabelSelector, Quantity } from './meta.ts';

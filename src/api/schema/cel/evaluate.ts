@@ -8,8 +8,8 @@ import {
   isMap,
   Moment,
   Optional,
-  sameValue,
   Span,
+  sameValue,
   type Value,
 } from './value.ts';
 

@@ -1,6 +1,6 @@
 import { parseRfc3339 } from '../../../kube/time.ts';
-import { LIBRARY_FUNCTIONS, LIBRARY_METHODS } from './library.ts';
 import { compilePattern } from '../regexp/regexp.ts';
+import { LIBRARY_FUNCTIONS, LIBRARY_METHODS } from './library.ts';
 import {
   compareValues,
   EvaluationError,
@@ -9,8 +9,8 @@ import {
   Moment,
   NANOS_PER_MS,
   Optional,
-  sameValue,
   Span,
+  sameValue,
   spanOf,
   type Value,
 } from './value.ts';

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { dns1035Label, dnsLabel, dnsSubdomain, labelValue, qualifiedName, type NameRule } from '../name.ts';
+import { dns1035Label, dnsLabel, dnsSubdomain, labelValue, type NameRule, qualifiedName } from '../name.ts';
 import { isQuantity } from '../quantity.ts';
 import { EvaluationError, Foreign, Optional, type Value } from './value.ts';
 

@@ -1,4 +1,4 @@
-import { tokensOf, type Token } from './lex.ts';
+import { type Token, tokensOf } from './lex.ts';
 
 /** An expression as a tree. */
 export type Expression =

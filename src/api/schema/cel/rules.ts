@@ -1,9 +1,9 @@
 import type { FieldError, FieldErrorReason } from '../field-error.ts';
-import { canonicalJson } from '../list-rules.ts';
 import { entryOf, fieldOf, isObject, sameJson } from '../json.ts';
+import { canonicalJson } from '../list-rules.ts';
 import type { Schema, ValidationRule } from '../schema.ts';
 import { Budget, evaluate, unknownFunctions } from './evaluate.ts';
-import { parseExpression, type Expression } from './parse.ts';
+import { type Expression, parseExpression } from './parse.ts';
 import { EvaluationError, Optional, toValue, type Value } from './value.ts';
 
 /** The faults that `x-kubernetes-validations` find. Rules that use functions we do not have are not applied. */

@@ -1,4 +1,4 @@
-import { parse, type Assertion, type Node } from './parse.ts';
+import { type Assertion, type Node, parse } from './parse.ts';
 import { CLASSES, contains, type Ranges } from './ranges.ts';
 
 /**
