@@ -470,15 +470,26 @@ describe('status and custom resources', () => {
   });
 
   test('nodes and pods have their status apart too', async () => {
+    // A real cluster writes to a new Node as well; without a resourceVersion a write is unconditional.
     const name = `node-${ns}`;
-    const node = await cluster.kube.create(NODES, { metadata: { name } });
+    await cluster.kube.create(NODES, { metadata: { name } });
     const ready = { type: 'Ready', status: 'True', reason: 'Test', message: '' };
-    const updated = await cluster.kube.updateStatus(NODES, {
-      ...node,
-      status: { ...node.status, conditions: [ready] },
+    const node = await cluster.kube.updateStatus(NODES, {
+      metadata: { name },
+      spec: { unschedulable: true },
+      status: { conditions: [ready] },
     });
-    assert.ok(updated.status?.conditions?.some(({ type }) => type === 'Ready'));
+    assert.ok(node.status?.conditions?.some(({ reason }) => reason === 'Test'));
+    assert.equal(node.spec?.unschedulable, undefined);
     await cluster.kube.delete(NODES, { name });
+
+    const { spec } = await cluster.kube.create(PODS, pod('apart', ['c']));
+    assert.ok(spec);
+    const shorter = { metadata: { namespace: ns, name: 'apart' }, spec: { ...spec, activeDeadlineSeconds: 5 } };
+    const running = await cluster.kube.updateStatus(PODS, { ...shorter, status: { phase: 'Running' } });
+    assert.deepEqual([running.status?.phase, running.spec?.activeDeadlineSeconds], ['Running', undefined]);
+    const limited = await cluster.kube.update(PODS, { ...shorter, status: { phase: 'Failed' } });
+    assert.deepEqual([limited.status?.phase, limited.spec?.activeDeadlineSeconds], ['Running', 5]);
   });
 });
 
