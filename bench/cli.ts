@@ -2,11 +2,11 @@
  * How long does a person wait for an answer? `rotunda --help`, `rotunda get certs` and `rotunda plan --days 90` against a running cluster
  * with the chains of kube-apiserver, as bundled for shipping and from the sources, beside this machine's plain `node -e 0`.
  */
-import { execFile, spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
+import { bundleProgram } from '../src/cli/bundle.ts';
 import { clusterSource } from '../src/cli/inventory/source.ts';
 import { readPlanObjects } from '../src/cli/plan/objects.ts';
 import { simulate } from '../src/cli/plan/simulate.ts';
@@ -14,14 +14,11 @@ import { days } from '../src/kube/duration.ts';
 import { type Cockpit, main, startCockpit } from '../test/cli/cockpit.ts';
 
 const RUNS = 15;
-const root = new URL('..', import.meta.url).pathname;
-const BANNER =
-  'import { createRequire as makeRequire } from "node:module"; const require = makeRequire(import.meta.url);';
 
 export async function bench(): Promise<void> {
   const cockpit = await startCockpit();
   try {
-    const bundled = bundle(join(cockpit.dir, 'dist'));
+    const bundled = await bundleProgram(join(cockpit.dir, 'dist'));
     console.log(`load of the machine: ${loadavg()[0]?.toFixed(1)}; median and best of ${RUNS}, in ms\n`);
     const cases: [string, string[]][] = [
       ['node -e 0', ['-e', '0']],
@@ -37,26 +34,6 @@ export async function bench(): Promise<void> {
   } finally {
     await cockpit.stop();
   }
-}
-
-/** As `npm run build` makes it. */
-function bundle(folder: string): string {
-  const esbuild = join(root, 'node_modules/.bin/esbuild');
-  const flags = [
-    '--bundle',
-    '--platform=node',
-    '--target=node24',
-    '--format=esm',
-    '--splitting',
-    '--entry-names=rotunda',
-    '--log-level=error',
-  ];
-  const { status, stderr } = spawnSync(esbuild, [main, ...flags, `--outdir=${folder}`, `--banner:js=${BANNER}`], {
-    encoding: 'utf8',
-  });
-  if (status !== 0) throw new Error(`esbuild failed: ${stderr}`);
-  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-  return join(folder, 'rotunda.js');
 }
 
 async function measure(args: readonly string[], { kubeconfig }: Cockpit): Promise<number[]> {

@@ -6,10 +6,10 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { bundleProgram } from '../src/cli/bundle.ts';
 import type { MachineConfig } from '../src/machine-config-api/machine-config.ts';
 import { ProcessCluster, type ProcessNode, until } from '../test/daemon/agent/node-process.ts';
 import { config } from '../test/daemon/agent/scene.ts';
-import { bundleProgram } from '../test/tools/bundle.ts';
 
 const UPDATES = 5;
 const FILES = 50;

@@ -7,9 +7,9 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { build } from 'esbuild';
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { NOT_AFTER } from '../src/certrotation/annotations.ts';
+import { bundleProgram } from '../src/cli/bundle.ts';
 import { listAll } from '../src/kube/list.ts';
 import { SECRETS } from '../src/kube/resource.ts';
 import { accountName, readAccesses } from '../test/cluster/audit.ts';
@@ -30,7 +30,7 @@ export async function bench([seconds = String(IDLE_SECONDS)]: string[]): Promise
   const needs = await findNeeds();
   if ('missing' in needs) return console.log(`skipped: ${needs.missing}`);
   const out = mkdtempSync(join(tmpdir(), 'rotunda-bundle-'));
-  const scenario = await Scenario.start(needs, { program: await bundle(out) });
+  const scenario = await Scenario.start(needs, { program: await bundleProgram(out) });
   try {
     await scenario.etcdOperator();
     await scenario.kubeApiserverOperator();
@@ -107,24 +107,6 @@ function idOf({ metadata }: Secret): string {
 
 function certificateOf({ data = {} }: Secret): string {
   return data['tls.crt'] ?? '';
-}
-
-async function bundle(out: string): Promise<string> {
-  await build({
-    entryPoints: { rotunda: join(import.meta.dirname, '..', 'src', 'cli', 'main.ts') },
-    bundle: true,
-    platform: 'node',
-    target: 'node24',
-    format: 'esm',
-    splitting: true,
-    outdir: out,
-    logLevel: 'warning',
-    banner: {
-      js: 'import { createRequire as makeRequire } from "node:module"; const require = makeRequire(import.meta.url);',
-    },
-    outExtension: { '.js': '.mjs' },
-  });
-  return join(out, 'rotunda.mjs');
 }
 
 function residentMib(pid: number): number {

@@ -161,14 +161,7 @@ export function etcdOperator(deps: EtcdOperatorDependencies): EtcdOperator {
       name: 'etcd',
       kube,
       policy: { inertia: INERTIA, relatedObjects: RELATED_OBJECTS },
-      operator: async () => {
-        const { spec = {}, status = {} } = await operator.read();
-        return {
-          managementState: spec.managementState,
-          conditions: status.conditions ?? [],
-          versions: recorder.versions,
-        };
-      },
+      operator: async () => ({ ...(await operator.reported()), versions: recorder.versions }),
     }),
     [on.operator],
     CLUSTER_OPERATOR_RESYNC_MS,

@@ -186,14 +186,7 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
       name: 'kube-apiserver',
       kube,
       policy: { inertia: inertiaOf(), relatedObjects: RELATED_OBJECTS },
-      operator: async () => {
-        const { spec = {}, status = {} } = await operator.read();
-        return {
-          managementState: spec.managementState,
-          conditions: status.conditions ?? [],
-          versions: recorder.versions,
-        };
-      },
+      operator: async () => ({ ...(await operator.reported()), versions: recorder.versions }),
       cached: () => clusterOperators.get({ name: 'kube-apiserver' }),
     }),
     [on.operator, onChange(clusterOperators)],

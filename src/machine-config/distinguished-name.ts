@@ -1,5 +1,5 @@
-import { DerReader } from '../pki/der-read.ts';
-import { element, TAG } from '../pki/der-write.ts';
+import { TAG } from '../pki/der-write.ts';
+import { nameAttributes, nameText } from '../pki/name.ts';
 
 /** The attributes with a name of their own, in the order they are printed (spec 50, CT-5). */
 const NAMED = new Map([
@@ -23,18 +23,12 @@ const SINGLE = new Set(['SERIALNUMBER', 'CN']);
 export function distinguishedName(der: Buffer): string {
   const values = new Map<string, string[]>();
   const others: string[] = [];
-  const rdns = new DerReader(der, 'name').enter(TAG.sequence, 'name');
-  while (!rdns.atEnd) {
-    const rdn = rdns.enter(TAG.set, 'relative distinguished name');
-    while (!rdn.atEnd) {
-      const attribute = rdn.enter(TAG.sequence, 'attribute');
-      const type = attribute.oid('type');
-      const { tag, content } = attribute.any('value');
-      const text = textOf(tag, content);
-      const name = NAMED.get(type);
-      if (name === undefined) others.unshift(`${type}=#${encoded(text).toString('hex')}`);
-      else values.set(name, SINGLE.has(name) ? [text] : [...(values.get(name) ?? []), text]);
-    }
+  for (const { type, tag, content } of nameAttributes(der, 'name')) {
+    const text = textOf(tag, content);
+    const name = NAMED.get(type);
+    // Go writes the text it has read anew.
+    if (name === undefined) others.unshift(`${type}=#${nameText(text).toString('hex')}`);
+    else values.set(name, SINGLE.has(name) ? [text] : [...(values.get(name) ?? []), text]);
   }
   const named = [...NAMED.values()].flatMap(name => {
     const found = (values.get(name) ?? []).filter(value => !SINGLE.has(name) || value !== '');
@@ -48,15 +42,6 @@ function textOf(tag: number, content: Buffer): string {
   if (tag === TAG.bmpString && content.length % 2 === 0) return Buffer.from(content).swap16().toString('utf16le');
   return content.toString('latin1');
 }
-
-/** What Go makes of a text it has read and writes again. */
-function encoded(text: string): Buffer {
-  return PRINTABLE.test(text)
-    ? element(TAG.printableString, Buffer.from(text, 'latin1'))
-    : element(TAG.utf8String, Buffer.from(text, 'utf8'));
-}
-
-const PRINTABLE = /^[A-Za-z0-9 '()+,\-./:=?]*$/;
 
 /** Backslashes before what would read as syntax: `, + " \ < > ;`, a leading `#` or blank, a trailing blank. */
 function escaped(value: string): string {

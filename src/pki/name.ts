@@ -30,21 +30,33 @@ export function parseName(der: Buffer, what: string): Name {
     organizationalUnits: [] as string[],
     serialNumber: '',
   };
+  for (const { type, tag, content } of nameAttributes(der, what)) {
+    const value = attributeText(tag, content, what);
+    if (type === COMMON_NAME) name.commonName = value;
+    else if (type === SERIAL_NUMBER) name.serialNumber = value;
+    else if (type === ORGANIZATION) name.organizations.push(value);
+    else if (type === ORGANIZATIONAL_UNIT) name.organizationalUnits.push(value);
+  }
+  return name;
+}
+
+export interface RawAttribute {
+  /** As numbers with dots between. */
+  readonly type: string;
+  readonly tag: number;
+  readonly content: Buffer;
+}
+
+/** The attributes of a DER name in their order, whatever set they stand in. */
+export function* nameAttributes(der: Buffer, what: string): Generator<RawAttribute> {
   const rdns = new DerReader(der, what).enter(TAG.sequence, 'name');
   while (!rdns.atEnd) {
     const rdn = rdns.enter(TAG.set, 'relative distinguished name');
     while (!rdn.atEnd) {
       const attribute = rdn.enter(TAG.sequence, 'attribute');
-      const type = attribute.oid('type');
-      const { tag, content } = attribute.any('value');
-      const value = attributeText(tag, content, what);
-      if (type === COMMON_NAME) name.commonName = value;
-      else if (type === SERIAL_NUMBER) name.serialNumber = value;
-      else if (type === ORGANIZATION) name.organizations.push(value);
-      else if (type === ORGANIZATIONAL_UNIT) name.organizationalUnits.push(value);
+      yield { type: attribute.oid('type'), ...attribute.any('value') };
     }
   }
-  return name;
 }
 
 /** Writes a name the way Go does: O, OU, CN, serialNumber; all values of one kind in one multi-valued RDN (spec 10, 5.5). */
@@ -72,13 +84,17 @@ function rdn(type: string, values: readonly string[]): Buffer {
   return setOf(values.map(value => sequence(OID_DER.get(type)!, directoryString(value))));
 }
 
-/** PrintableString where every character allows it, else UTF8String. */
 function directoryString(value: string): Buffer {
   if (value.length > MAX_SUBJECT_VALUE_CHARACTERS) {
     const limit = `a subject value has at most ${MAX_SUBJECT_VALUE_CHARACTERS} characters`;
     throw new PkiError('TOO_LARGE', `${limit}, found ${value.length}`);
   }
   if (!value.isWellFormed()) throw new PkiError('SUBJECT_INVALID', 'a subject value is not well-formed Unicode text');
+  return nameText(value);
+}
+
+/** PrintableString where every character allows it, else UTF8String. */
+export function nameText(value: string): Buffer {
   return PRINTABLE.test(value)
     ? element(TAG.printableString, Buffer.from(value, 'latin1'))
     : element(TAG.utf8String, Buffer.from(value, 'utf8'));

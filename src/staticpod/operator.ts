@@ -1,3 +1,4 @@
+import type { OperatorState } from '../controller/cluster-operator-status.ts';
 import type { Condition } from '../controller/condition.ts';
 import { setCondition } from '../controller/condition.ts';
 import type { ManagementState } from '../controller/management-state.ts';
@@ -59,6 +60,12 @@ export class StaticPodOperator {
 
   async read(signal?: AbortSignal): Promise<StaticPodOperatorResource> {
     return this.#options.cache?.get(KEY) ?? this.readLive(signal);
+  }
+
+  /** What the ClusterOperator is told of it, apart from versions. */
+  async reported(): Promise<Omit<OperatorState, 'versions'>> {
+    const { spec, status } = await this.read();
+    return { managementState: spec?.managementState, conditions: status?.conditions ?? [] };
   }
 
   readLive(signal?: AbortSignal): Promise<StaticPodOperatorResource> {

@@ -37,7 +37,7 @@ const SNI = 'recovery.example';
 const POD_LOG = '/api/v1/namespaces/default/pods/reload/log';
 const API_SERVICES = resource('apiregistration.k8s.io/v1', 'APIService', 'apiservices', false);
 
-describe(`kube-apiserver ${skip === false ? kubernetesVersion() : ''} and changed files`, { skip }, () => {
+describe(`kube-apiserver ${skip === false ? `${kubernetesVersion()} ` : ''}and changed files`, { skip }, () => {
   let server: ReloadedServer;
   let admin: CertificateAndKey;
   let kube: HttpKube;

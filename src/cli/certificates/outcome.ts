@@ -20,6 +20,12 @@ export function verbFormat(text: string): OutputFormat {
   return format;
 }
 
+/** Prints objects as `--local` leaves them: a list that can be applied. */
+export function printObjects(items: readonly object[], format: OutputFormat): void {
+  const document = { apiVersion: API_VERSION, kind: 'List', items };
+  process.stdout.write(printDocument(document, format.kind === 'table' ? { kind: 'yaml' } : format));
+}
+
 /** Prints `kind/name verbed` for each object that was changed; errors and what was held back go to standard error. */
 export function printOutcomes(
   outcomes: readonly Outcome[],

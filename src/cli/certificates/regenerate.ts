@@ -9,14 +9,13 @@ import { withCluster } from '../cluster.ts';
 import { confirm } from '../confirm.ts';
 import { clusterSource, type ObjectSource } from '../inventory/source.ts';
 import { momentFrom } from '../moment.ts';
-import { API_VERSION, printDocument } from '../output/print.ts';
 import type { PlanEvent } from '../plan/model.ts';
 import { readPlanObjects } from '../plan/objects.ts';
 import { FORCED, simulate } from '../plan/simulate.ts';
 import { rotationDayFrom } from '../plan/units.ts';
 import { visible } from '../table.ts';
 import type { RegenerateFlags, RegenerateVerb } from './command.ts';
-import { type Outcome, printOutcomes, verbFormat } from './outcome.ts';
+import { type Outcome, printObjects, printOutcomes, verbFormat } from './outcome.ts';
 import { gateOf, platformVerdict } from './platform.ts';
 import { readLocal, readSelected, selectedFrom } from './selection.ts';
 
@@ -40,12 +39,7 @@ export async function runRegenerate(
       secret => platformVerdict(secret, verb, validBefore).act === true,
     );
     const items = acted.map(secret => applyBody(secret, false, new Date()));
-    process.stdout.write(
-      printDocument(
-        { apiVersion: API_VERSION, kind: 'List', items },
-        format.kind === 'table' ? { kind: 'yaml' } : format,
-      ),
-    );
+    printObjects(items, format);
     return;
   }
   await withCluster(flags, async ({ kube, namespace }) => {

@@ -19,11 +19,10 @@ import { confirm } from '../confirm.ts';
 import { isRevisionCopy } from '../inventory/certificates.ts';
 import { certificatesIn } from '../inventory/relations.ts';
 import { momentFrom } from '../moment.ts';
-import { API_VERSION, printDocument } from '../output/print.ts';
 import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
 import type { RemoveTrustFlags } from './command.ts';
-import { type Outcome, printOutcomes, verbFormat } from './outcome.ts';
+import { type Outcome, printObjects, printOutcomes, verbFormat } from './outcome.ts';
 import { readLocal, readSelected, selectedFrom } from './selection.ts';
 
 const FIELD_MANAGER = 'remove-old-trust';
@@ -91,12 +90,7 @@ export async function runRemoveOldTrust(words: readonly string[], flags: RemoveT
       const decision = decidePrune(configMap.data?.[BUNDLE_KEY] ?? '', createdBefore, [], new Date());
       return decision.do === 'prune' ? [withBundle(configMap, decision.text)] : [];
     });
-    process.stdout.write(
-      printDocument(
-        { apiVersion: API_VERSION, kind: 'List', items },
-        format.kind === 'table' ? { kind: 'yaml' } : format,
-      ),
-    );
+    printObjects(items, format);
     return;
   }
   await withCluster(flags, async ({ kube, namespace }) => {

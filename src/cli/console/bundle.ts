@@ -1,8 +1,5 @@
-/**
- * Bundles the page. `node src/cli/console/bundle.ts <folder>` writes it there, for shipping; from a checkout the server asks for it when it
- * starts.
- */
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+/** Bundles the page: for shipping beforehand, from a checkout when the server starts. */
+import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -31,10 +28,4 @@ export async function bundlePage(): Promise<Record<string, Uint8Array>> {
     'console.js': made['console.js'] as Uint8Array,
     'console.css': made['style.css'] as Uint8Array,
   };
-}
-
-if (import.meta.main) {
-  const folder = process.argv[2] ?? 'dist/console';
-  await mkdir(folder, { recursive: true });
-  for (const [name, content] of Object.entries(await bundlePage())) await writeFile(join(folder, name), content);
 }

@@ -21,7 +21,7 @@ import { encodeCertificates, encodePrivateKey } from '../../pki/pem.ts';
 import { nodeAddress } from '../addresses.ts';
 import type { ClusterApi, Identity } from '../cluster-api.ts';
 import { CSR_SIGNER } from '../cluster-inputs.ts';
-import type { IssueToken } from '../volumes.ts';
+import { issueTokens } from '../tokens.ts';
 import { adminAccess, ensureAdminKubeconfig, serverPort, writeServerCa } from './admin-kubeconfig.ts';
 import type { FoundingKeys } from './founding-keys.ts';
 import { type LoadBalancer, startLoadBalancer } from './load-balancer.ts';
@@ -70,7 +70,9 @@ export async function realApi({ dir, controlPlane, port, keys, log }: RealApiOpt
       kubeconfigPath: admin.kubeconfigPath,
       podKubeconfig: undefined,
       serverName: SERVICE_NAME,
-      issueToken: tokensOf(kube),
+      issueToken: issueTokens((account, body) =>
+        kube.request('POST', objectPath(SERVICE_ACCOUNTS, account, 'token'), { body }),
+      ),
       hasMoved: portBefore !== 0 && portBefore !== balancer.port,
       async as(identity) {
         const own = new HttpKube(await withClient(access, identity, loadSecret(await kube.get(SECRETS, CSR_SIGNER))));
@@ -157,26 +159,6 @@ async function withClient(access: Access, { name, groups }: Identity, signer: Ce
   });
   const own = { certificate: encodeCertificates(chain), key: encodePrivateKey(key) };
   return changedAccess(access, connection => ({ ...connection, tls: { ...connection.tls, ...own } }));
-}
-
-function tokensOf(kube: HttpKube): IssueToken {
-  return async ({ namespace, serviceAccount, audiences, expirationSeconds, pod }) => {
-    const body = {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenRequest',
-      spec: {
-        audiences: [...audiences],
-        expirationSeconds,
-        boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: pod.name, uid: pod.uid },
-      },
-    };
-    const path = objectPath(SERVICE_ACCOUNTS, { namespace, name: serviceAccount }, 'token');
-    const { status } = (await kube.request('POST', path, { body })) as {
-      status?: { token: string; expirationTimestamp: string };
-    };
-    if (status === undefined) throw new Error(`the API issued no token for ${namespace}/${serviceAccount}`);
-    return { token: status.token, expiresAt: new Date(status.expirationTimestamp) };
-  };
 }
 
 async function definitionsServed(kube: HttpKube): Promise<void> {
