@@ -21,6 +21,9 @@ export async function bundleProgram(outdir: string): Promise<string> {
     splitting: true,
     outdir,
     entryNames: 'rotunda',
+    // A command reads less and answers sooner; names stay for the traces of errors.
+    minifyWhitespace: true,
+    minifySyntax: true,
     outExtension: { '.js': '.mjs' },
     banner: { js: REQUIRE },
     logLevel: 'warning',
