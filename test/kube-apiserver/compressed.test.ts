@@ -1,10 +1,10 @@
 /**
  * Real handshakes over every edge of the trust graph while every leaf rotates at least four times and every signer at least once:
- * those with a life of months by themselves, in days of half a second; those with a life of years because their annotations are
+ * those with a life of months by themselves, in days of seconds; those with a life of years because their annotations are
  * removed, in longer days, so that leaves wait until the new signers have spread. No handshake may fail.
  */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { ISSUER, NOT_AFTER, NOT_BEFORE } from '../../src/certrotation/annotations.ts';
 import { seconds } from '../../src/kube/duration.ts';
@@ -14,6 +14,7 @@ import { KUBE_APISERVER_CHAINS, type ObjectName, signersOf } from '../../src/kub
 import { CLUSTER, KUBE_API_SERVERS } from '../../src/kube-apiserver/resources.ts';
 import { kubeApiserverPart } from '../../src/local/kube-apiserver-part.ts';
 import type { LocalNode } from '../../src/local/node.ts';
+import type { LoadedReport } from '../../src/local/stand-in-input.ts';
 import { readCertificates } from '../../src/pki/pem.ts';
 import { deliveriesOf } from '../../src/trust/graph.ts';
 import { bundleIn } from '../../src/trust/material.ts';
@@ -22,9 +23,17 @@ import type { Prober } from '../../src/trust/prober.ts';
 import { eventually, forceRotation, loadedOn, startTestCluster, statusOf, unwellConditions } from './cluster.ts';
 import { type Edges, type Foreigners, graph, issueForeigners, startEdges } from './edges.ts';
 
-const SHORT_DAY_MS = 500;
+/** Days that are tried one after the other, until they are long enough for the machine. */
+const SHORT_DAYS_MS = [seconds(2), seconds(6)];
 const LONG_DAY_MS = seconds(60);
 const ROTATIONS = 4;
+/** Those that happen by themselves; the rest is forced. */
+const OWN_ROTATIONS = 2;
+/**
+ * How long a new signer has to spread before a leaf of it may appear: a day and a half (spec 10, T-5), less the second by which
+ * certificates are backdated and the one by which their times are rounded.
+ */
+const timeToSpreadMs = (dayMs: number) => 1.5 * dayMs - seconds(2);
 /** Rounds of the prober after which a change has been seen by every edge several times. */
 const ROUNDS = 5;
 
@@ -33,9 +42,6 @@ const signers = signersOf(KUBE_APISERVER_CHAINS).map(({ signer }) => signer);
 /** Those that rotate in seconds by themselves, when a day is short. */
 const quickTargets = targets.filter(({ refreshDays }) => refreshDays === 15);
 const quickSigners = signers.filter(({ refreshDays }) => refreshDays <= 30);
-const [RECOVERY, NODE_ADMIN] = ['LocalhostRecoveryServing', 'NodeSystemAdminClient'].map(
-  name => KUBE_APISERVER_CHAINS.find(({ controller }) => controller === name)?.target as ObjectName,
-) as [ObjectName, ObjectName];
 const slowTargets = targets.filter(({ refreshDays }) => refreshDays !== 15);
 const slowSigners = signers.filter(({ refreshDays }) => refreshDays > 30);
 
@@ -44,34 +50,51 @@ let node: LocalNode;
 let foreigners: Foreigners;
 let edges: Edges;
 let secrets: Informer<Secret>;
-const versions = new Map([...targets, ...signers].map(({ name }) => [name, new Set<string>()]));
+let versions: Map<string, Set<string>>;
 const rotations = ({ name }: ObjectName) => (versions.get(name)?.size ?? 0) - 1;
 
-before(() => startWith(SHORT_DAY_MS));
 after(async () => {
   await stopEdges();
   await cluster.stop();
 });
 
-test('days of half a second: leaves and signers rotate by themselves', { timeout: seconds(300) }, async t => {
-  const prober = edges.newProber();
-  prober.start();
-  t.after(() => prober.stop());
-  // This one in between: its signer stays, so nobody has to learn of anything.
-  const forced = forceUntil(NODE_ADMIN, ROTATIONS);
-  await eventually(
-    `${ROTATIONS} rotations of every leaf`,
-    async () =>
-      quickTargets.every(leaf => rotations(leaf) >= ROTATIONS) && quickSigners.every(signer => rotations(signer) > 0),
-    seconds(80),
-  );
-  await forced;
-  await someRounds(prober);
-  assertNoneRefused(prober, t);
-  assert.deepEqual(
-    (await unwellConditions(cluster)).filter(({ type }) => type.endsWith('Degraded')),
-    [],
-  );
+test('days of seconds: leaves and signers rotate by themselves', { timeout: seconds(600) }, async t => {
+  for (const dayMs of SHORT_DAYS_MS) {
+    const isLast = dayMs === SHORT_DAYS_MS.at(-1);
+    versions = new Map([...targets, ...signers].map(({ name }) => [name, new Set<string>()]));
+    await startWith(dayMs);
+    const prober = edges.newProber();
+    prober.start();
+    t.after(() => prober.stop());
+    const spreading = followSpreading();
+    const isTooShort = () => spreading.slowestMs() > timeToSpreadMs(dayMs);
+    await eventually(
+      `${OWN_ROTATIONS} rotations of every leaf`,
+      async () =>
+        (!isLast && isTooShort()) ||
+        (quickTargets.every(leaf => rotations(leaf) >= OWN_ROTATIONS) &&
+          quickSigners.every(signer => rotations(signer) > 0)),
+      60 * dayMs,
+    );
+    await someRounds(prober);
+    await spreading.stop();
+    t.diagnostic(`days of ${dayMs} ms: signers spread within ${Math.round(spreading.slowestMs())} ms`);
+    if (isTooShort() && !isLast) {
+      // A leaf may come before its signer is known everywhere: what is seen here says nothing about the rules.
+      t.diagnostic('too long for such days on this machine: once more with longer ones');
+      await prober.stop();
+      await stopEdges();
+      await cluster.stop();
+      continue;
+    }
+    assert.ok(!isTooShort(), 'signers spread in time');
+    assertNoneRefused(prober, t);
+    assert.deepEqual(
+      (await unwellConditions(cluster)).filter(({ type }) => type.endsWith('Degraded')),
+      [],
+    );
+    return;
+  }
 });
 
 test('longer days: signers with a life of years are forced; leaves follow when everybody knows them', async t => {
@@ -89,9 +112,12 @@ test('longer days: signers with a life of years are forced; leaves follow when e
   const leaves = new Map(targets.map(target => [target.name, rotations(target)]));
   const { latestAvailableRevision: revision = 0 } = await statusOf(cluster);
 
-  // Each of these is a restart, in which nothing spreads for seconds: too long for short days.
-  await forceUntil(RECOVERY, ROTATIONS - 1);
-  leaves.set(RECOVERY.name, ROTATIONS - 1);
+  // Their signers stay, so nobody has to learn of anything. One of them is a restart each time, in which nothing spreads for
+  // seconds: too long for short days.
+  for (const target of targets) {
+    await forceUntil(target, ROTATIONS - 1);
+    leaves.set(target.name, rotations(target));
+  }
   await Promise.all(slowSigners.map(forceAndWait));
   for (const signer of slowSigners) {
     await eventually(`everybody knows ${signer.name}`, () => hasSpread(signer));
@@ -160,7 +186,7 @@ async function startWith(dayMs: number, dir?: string): Promise<void> {
     ...(dir === undefined ? {} : { dir }),
   });
   [node] = cluster.controlPlane as [LocalNode];
-  foreigners ??= await issueForeigners(cluster);
+  foreigners = dir === undefined ? await issueForeigners(cluster) : foreigners;
   await cluster.ready();
   edges = await startEdges(cluster, foreigners);
   secrets = new Informer<Secret>(cluster.kube, SECRETS);
@@ -199,8 +225,40 @@ async function forceUntil(object: ObjectName, count: number): Promise<void> {
   while (rotations(object) < count) await forceAndWait(object);
 }
 
+/** Measures how long each new signer of those that rotate by themselves needs until everybody knows it. */
+function followSpreading(): { slowestMs(): number; stop(): Promise<void> } {
+  const pending: Promise<void>[] = [];
+  let isStopped = false;
+  let slowestMs = 0;
+  const follow = async (signer: ObjectName) => {
+    const began = performance.now();
+    while (!isStopped && !(await hasSpread(signer, ({ name }) => name.endsWith('-ca')).catch(() => false))) {
+      slowestMs = Math.max(slowestMs, performance.now() - began);
+      await new Promise(resolve => setTimeout(resolve, 50));
+    }
+    slowestMs = Math.max(slowestMs, performance.now() - began);
+  };
+  const unsubscribe = secrets.subscribe({
+    update: (before, after) => {
+      const signer = quickSigners.find(({ name }) => name === after.metadata?.name);
+      if (signer !== undefined && before.data?.['tls.crt'] !== after.data?.['tls.crt']) pending.push(follow(signer));
+    },
+  });
+  return {
+    slowestMs: () => slowestMs,
+    async stop() {
+      unsubscribe();
+      isStopped = true;
+      await Promise.all(pending);
+    },
+  };
+}
+
 /** Whether a signer is in every bundle that the graph says it gets into, in the API and on the node. */
-async function hasSpread(signer: ObjectName): Promise<boolean> {
+async function hasSpread(
+  signer: ObjectName,
+  matters = ({ name }: LoadedReport) => name !== 'service-account-signing-key',
+): Promise<boolean> {
   const { data = {} } = await cluster.kube.get(SECRETS, signer);
   const [own] = readCertificates(Buffer.from(data['tls.crt'] ?? '', 'base64').toString()).certificates;
   const knows = (texts: Readonly<Record<string, string>>) =>
@@ -217,7 +275,7 @@ async function hasSpread(signer: ObjectName): Promise<boolean> {
     }
   }
   const { inputs } = await loadedOn(node);
-  return inputs.every(({ isStale, name }) => !isStale || name === 'service-account-signing-key');
+  return inputs.every(input => !input.isStale || !matters(input));
 }
 
 function reachedFrom(start: ObjectRef): ObjectRef[] {
