@@ -48,10 +48,8 @@ export function requireValidPolicy(config: SignerConfig): void {
   for (const field of ['validityMs', 'refreshMs'] as const) {
     const value = config[field];
     if (Number.isFinite(value) && value > 0) continue;
-    const found = Number.isFinite(value) ? formatGoDuration(value) : String(value);
-    const name = field === 'validityMs' ? 'Validity' : 'Refresh';
-    const where = `${config.namespace}/${config.name}`;
-    throw new CertRotationError('INVALID_CONFIG', `${name} of ${where} must be more than 0s, found ${found}`);
+    const name = `${field === 'validityMs' ? 'Validity' : 'Refresh'} of ${config.namespace}/${config.name}`;
+    throw new CertRotationError('INVALID_CONFIG', `${name} must be more than 0s, found ${formatGoDuration(value)}`);
   }
 }
 

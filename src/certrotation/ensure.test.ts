@@ -6,9 +6,10 @@ import { KubeError } from '../kube/error.ts';
 import { MemoryKube } from '../kube/memory.ts';
 import { SECRETS } from '../kube/resource.ts';
 import { MANAGED_CERTIFICATE_TYPE, NOT_AFTER } from './annotations.ts';
-import { withTlsType } from './secret.ts';
+import { dataText, loadSecret, withTlsType } from './secret.ts';
 import { ensureSigner } from './signer.ts';
-import { SIGNER, secretOf, testCA, testRotation } from './testing.ts';
+import { ensureTarget } from './target.ts';
+import { SIGNER, secretOf, TARGET, testCA, testRotation, timeAnnotations } from './testing.ts';
 
 const OWNER: OwnerReference = {
   apiVersion: 'v1',
@@ -148,6 +149,38 @@ describe('the type of a Secret (spec 10, Y-1 to Y-4 and 8.4)', () => {
       [after.type, Object.keys(after.data ?? {}).toSorted()],
       ['kubernetes.io/tls', ['tls.crt', 'tls.key']],
     );
+  });
+
+  const sooner: [string, Record<string, string>, string][] = [
+    ['D-1', {}, 'missing notAfter'],
+    ['S-2 and T-2', timeAnnotations(-20, -10), 'already expired'],
+    ['Y-3', healthy.metadata!.annotations!, 'type was Opaque and the certificate or its key is missing'],
+  ];
+  for (const [rule, annotations, reason] of sooner) {
+    test(`4: the first rule gives the reason, Y-3 is the last: ${rule}`, async () => {
+      const metadata = { ...healthy.metadata, annotations };
+      const { rotation } = await seeded({ metadata, type: 'Opaque', data: { foo: 'eA==' } });
+      await ensureSigner(SIGNER, rotation);
+      const message = `"signer" in "ns" requires a new signing cert/key pair: ${reason}`;
+      assert.equal(rotation.events.events[0]?.message, message);
+    });
+  }
+
+  test('4: the reason for a target of the wrong type without content is that of its annotations', async () => {
+    const ca = await testCA('ca');
+    const rotation = testRotation();
+    await rotation.kube.create(SECRETS, { metadata: { namespace: 'ns', name: 'target' }, type: 'Opaque', data: {} });
+    await ensureTarget(TARGET, ca, ca.chain, rotation);
+    const message = '"target" in "ns" requires a new target cert/key pair: missing notAfter';
+    assert.equal(rotation.events.events[0]?.message, message);
+    assert.equal((await rotation.kube.get(SECRETS, TARGET)).type, 'kubernetes.io/tls');
+  });
+
+  test('Y-2: a key that Go wrote without bytes, as null, is present and empty', () => {
+    const empty = { 'tls.crt': null, 'tls.key': null } as unknown as Record<string, string>;
+    const { emptied, secret } = withTlsType({ type: 'Opaque', data: empty });
+    assert.deepEqual([emptied, dataText(secret, 'tls.crt')], [false, '']);
+    assert.throws(() => loadSecret(secret), /^PkiError: certFile missing$/);
   });
 
   test('Y-2: keys that are present but empty count as present', () => {

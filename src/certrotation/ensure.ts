@@ -12,6 +12,7 @@ import { type KubeObject, keyOf, type ObjectKey, type Resource, SECRETS } from '
 import type { Keys } from '../pki/keys.ts';
 import { withDescriptions } from './annotations.ts';
 import type { ObjectConfig, SignerConfig } from './config.ts';
+import { type Decision, regenerate } from './decision.ts';
 import type { ObjectLocks } from './locks.ts';
 import { annotationsOf, TLS_SECRET, withTlsType } from './secret.ts';
 
@@ -65,6 +66,12 @@ export async function prepareSecret(config: SignerConfig, rotation: Rotation): P
   if (config.refreshOnlyWhenExpired) return { before, secret: before, emptied: false };
   const { secret, emptied } = withTlsType(withMetadata(before, config));
   return { before, secret, emptied };
+}
+
+/** The first rule that says regenerate gives the reason; content that had to go is the last of them (Y-3). */
+export function decidePrepared({ before, emptied }: PreparedSecret, byRules: Decision): Decision {
+  if (!emptied || byRules.action === 'regenerate') return byRules;
+  return regenerate('Y-3', `type was ${before?.type ?? 'unset'} and the certificate or its key is missing`);
 }
 
 /** Adds owner and descriptive annotations; returns the same object when nothing is missing (O-1, M-1). */

@@ -3,8 +3,8 @@ export type CertRotationErrorCode =
   | 'BUNDLE_UNREADABLE'
   | 'BUNDLE_WOULD_BE_EMPTY'
   | 'BUNDLE_MISSING'
-  | 'SIGNER_UNUSABLE'
   | 'INVALID_SCALE'
+  | 'LOST'
   | 'INVARIANT';
 
 /** A failure of the rotation library, with a code that callers and tests can rely on. */

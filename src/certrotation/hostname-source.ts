@@ -1,3 +1,5 @@
+import { inByteOrder } from '../pki/hosts.ts';
+
 /** Host names that change while a creator uses them, and the notices that they did (spec 10, C-1). */
 export class HostnameSource {
   #hostnames: ReadonlySet<string>;
@@ -8,7 +10,7 @@ export class HostnameSource {
   }
 
   get(): string[] {
-    return [...this.#hostnames].sort();
+    return inByteOrder(this.#hostnames);
   }
 
   /** Stores a different set first and then gives notice; an equal set does nothing. */

@@ -1,5 +1,4 @@
-import { canonicalHost } from '../pki/hosts.ts';
-import { quote } from './decision.ts';
+import { canonicalHost, inByteOrder } from '../pki/hosts.ts';
 
 /**
  * Compares the host names a certificate was made for with those required now, as sets and with IP addresses in
@@ -14,6 +13,7 @@ export function hostnameDifference(annotation: string | undefined, required: Ite
   return `${listed(surplus)} are existing and not required, ${listed(missing)} are required and not existing`;
 }
 
+/** All of them: who writes the reason down knows how much fits. */
 function listed(hosts: Set<string>): string {
-  return quote([...hosts].sort().join(','));
+  return JSON.stringify(inByteOrder(hosts).join(','));
 }

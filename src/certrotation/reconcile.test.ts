@@ -174,6 +174,49 @@ describe('reporting (spec 10, 9)', () => {
     );
     assert.equal((await rotation.kube.list(SECRETS)).items.length, 2);
   });
+
+  test('R-1: a condition as Go stores it, without its empty texts, is not written again', async () => {
+    const { kube, report } = await reported();
+    const operator = await kube.get(OPERATORS, { name: 'cluster' });
+    const stored = {
+      type: 'CertRotation_Unit_Degraded',
+      status: 'False' as const,
+      lastTransitionTime: '2025-01-01T00:00:00Z',
+    };
+    await kube.updateStatus(OPERATORS, { ...operator, status: { conditions: [stored] } });
+    assert.equal(await report('Unit', undefined), false);
+    assert.deepEqual(await conditions(kube), [stored]);
+  });
+
+  for (const object of ['signer', 'bundle'] as const) {
+    test(`R-4 and W-2: run once tries a lost ${object} again, and says so when it stays lost`, async () => {
+      const { kube, rotation } = await settled();
+      await kube.delete(SECRETS, UNIT.target);
+      await kube.delete(object === 'signer' ? SECRETS : CONFIG_MAPS, UNIT[object]);
+      const race = refusedCreates(kube, UNIT[object].name);
+      const lost = reconcileOnce([UNIT], rotation);
+      const failure = assert.rejects(lost, new RegExp(`Unit: ${object} ns/${object} was written by somebody else`));
+      await passingTime(rotation, lost);
+      await failure;
+      assert.ok(race.refused > 1);
+
+      race.refused = 0;
+      race.atMost = 1;
+      const won = reconcileOnce([UNIT], rotation);
+      await passingTime(rotation, won);
+      await won;
+      assert.equal(race.refused, 1);
+      assert.ok(await kube.get(SECRETS, UNIT.target));
+    });
+  }
+
+  test('R-4 and W-2: a target that somebody else wrote is no error of a run once', async () => {
+    const { kube, rotation } = await settled();
+    await kube.delete(SECRETS, UNIT.target);
+    const race = refusedCreates(kube, UNIT.target.name);
+    await reconcileOnce([UNIT], rotation);
+    assert.equal(race.refused, 1);
+  });
 });
 
 describe('rotation scale (spec 10, 11)', () => {
@@ -183,7 +226,11 @@ describe('rotation scale (spec 10, 11)', () => {
     ['24h', hours(24)],
     ['0', 0],
     ['24h0m1s', /^CertRotationError: scale longer than 24h is not allowed: 24h0m1s$/],
+    ['24h1us', /^CertRotationError: scale longer than 24h is not allowed: 24h0m0\.000001s$/],
+    ['500us', 0.5],
     ['-1h', /negative/],
+    ['-500us', /negative, found -500µs$/],
+    ['-1ns', /negative, found -1ns$/],
     ['soon', /must be a duration such as 2h, found "soon"/],
   ];
   for (const [base, expected] of rows) {
@@ -218,6 +265,26 @@ async function reported() {
 
 async function conditions(kube: MemoryKube) {
   return (await kube.get(OPERATORS, { name: 'cluster' })).status?.conditions ?? [];
+}
+
+/** From now on another writer is first with this object, so many times. */
+function refusedCreates(kube: MemoryKube, name: string) {
+  const race = { refused: 0, atMost: Number.POSITIVE_INFINITY };
+  const create = kube.create.bind(kube);
+  kube.create = (resource, object) => {
+    if (object.metadata?.name !== name || race.refused >= race.atMost) return create(resource, object);
+    race.refused++;
+    return Promise.reject(new KubeError(409, 'AlreadyExists', 'exists'));
+  };
+  return race;
+}
+
+/** Moves the clock on until `work` has ended. */
+async function passingTime(rotation: ReturnType<typeof testRotation>, work: Promise<unknown>): Promise<void> {
+  let ended = false;
+  const end = () => void (ended = true);
+  void work.then(end, end);
+  while (!ended) await rotation.clock.advance(seconds(1));
 }
 
 /** Reads of Secrets fail; the operator resource stays readable. */

@@ -26,10 +26,10 @@ export function annotationsOf(object: { metadata?: { annotations?: Annotations }
   return object.metadata?.annotations ?? {};
 }
 
-/** The text under a data key; undefined when the key is absent. */
+/** The text under a data key; undefined when the key is absent. Go writes a key without bytes as null. */
 export function dataText(secret: Secret, key: string): string | undefined {
-  const encoded = secret.data?.[key];
-  return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('latin1');
+  const encoded: string | null | undefined = secret.data?.[key];
+  return encoded === undefined ? undefined : Buffer.from(encoded ?? '', 'base64').toString('latin1');
 }
 
 /** Loads certificate and key, which must belong together; throws `PkiError` saying what is wrong. */

@@ -23,7 +23,7 @@ export function followSigner(creator: CertCreator): CertCreator {
 export function signerChanged(secret: Secret, signer: readonly Certificate[], now: Date): string | undefined {
   const name = secret.metadata?.name ?? '';
   const text = dataText(secret, TLS_CERT);
-  if (text === undefined || text === '') return `missing current certificate in secret: ${name}`;
+  if (text === undefined) return `missing current certificate in secret: ${name}`;
   let chain: Certificate[];
   try {
     chain = readCertificates(text).certificates;
@@ -33,9 +33,11 @@ export function signerChanged(secret: Secret, signer: readonly Certificate[], no
   // The first certificate, not the last: equal for chains made here, and right for foreign ones too.
   const [leaf] = chain;
   if (leaf === undefined) return `missing current certificate in secret: ${name}`;
+  const { authorityKeyId } = leaf;
   const signerKeyId = signer[0]?.subjectKeyId;
-  if (leaf.authorityKeyId !== undefined && signerKeyId !== undefined) {
-    if (leaf.authorityKeyId.equals(signerKeyId)) return undefined;
+  // An identifier without bytes identifies nothing.
+  if (authorityKeyId?.length && signerKeyId?.length) {
+    if (authorityKeyId.equals(signerKeyId)) return undefined;
     return `signer subject key for secret ${name} does not match cert authority key anymore`;
   }
   const verdict = verifyChain({ leaf, intermediates: chain.slice(1), roots: signer, now, usage: 'any' });

@@ -213,11 +213,12 @@ describe('signer content (spec 10, 4.5 and 4.6)', () => {
     ['tls.key is not a key', { 'tls.key': Buffer.from('nonsense').toString('base64') }, /./],
   ];
   for (const [what, data, message] of broken) {
-    test(`4.5: annotations fine, ${what}: an error, no write, no new CA`, async () => {
+    test(`4.5: annotations fine, ${what}: an error, no write, no new CA, also where metadata is missing`, async () => {
       const rotation = testRotation();
       const secret = secretOf(await testCA('ca'));
       const stored = await rotation.kube.create(SECRETS, { ...secret, data: { ...secret.data, ...data } });
-      await assert.rejects(ensureSigner(SIGNER, rotation), (error: Error) => message.test(error.message));
+      const config = { ...SIGNER, additionalAnnotations: { description: 'not there yet' } };
+      await assert.rejects(ensureSigner(config, rotation), (error: Error) => message.test(error.message));
       assert.deepEqual(await rotation.kube.get(SECRETS, SIGNER), stored);
       assert.deepEqual(rotation.events.events, []);
     });

@@ -12,7 +12,7 @@ import {
   refreshTime,
   regenerate,
 } from './decision.ts';
-import { prepareSecret, type Rotation, storeSecret } from './ensure.ts';
+import { decidePrepared, prepareSecret, type Rotation, storeSecret } from './ensure.ts';
 import { annotationsOf, DEFAULT_KEY_ALGORITHM, loadSecret, withCertificate } from './secret.ts';
 
 export type SignerResult =
@@ -64,9 +64,7 @@ export async function ensureSigner(config: SignerConfig, rotation: Rotation): Pr
   requireValidPolicy(config);
   const now = rotation.clock.now();
   const prepared = await prepareSecret(config, rotation);
-  const decision = prepared.emptied
-    ? regenerate('Y-3', `type was ${prepared.before?.type ?? 'unset'} and the certificate or its key is missing`)
-    : decideSigner(prepared.before, config, now);
+  const decision = decidePrepared(prepared, decideSigner(prepared.before, config, now));
   let wanted = prepared.secret;
   if (decision.action === 'regenerate') {
     const { namespace, name } = config;
@@ -84,7 +82,9 @@ export async function ensureSigner(config: SignerConfig, rotation: Rotation): Pr
     });
     wanted = withCertificate(wanted, certificate, 'signer', config.refreshMs);
   }
-  const stored = await storeSecret(prepared.before, wanted, config, rotation);
+  // One that cannot be used is not touched for its metadata (4.5), only for its type (Y-1); loading it says why.
+  const untouched = decision.action === 'fail' && prepared.before?.type === wanted.type;
+  const stored = untouched ? prepared.before : await storeSecret(prepared.before, wanted, config, rotation);
   if (stored === undefined) return { outcome: 'lost' };
   const signer = loadSecret(stored);
   requireCA(signer);

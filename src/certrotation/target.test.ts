@@ -11,7 +11,7 @@ import { type CertCreator, clientCreator, peerCreator, servingCreator, signerCre
 import { HostnameSource } from './hostname-source.ts';
 import { hostnameDifference } from './hostnames.ts';
 import { dataText, TLS_CERT } from './secret.ts';
-import { followSigner } from './signer-change.ts';
+import { followSigner, signerChanged } from './signer-change.ts';
 import { decideTarget, ensureTarget } from './target.ts';
 import { NOW, secretOf, TARGET, testCA, testRotation, timeAnnotations } from './testing.ts';
 
@@ -205,6 +205,20 @@ describe('host names (spec 10, H-1 and 6)', () => {
     assert.equal(hostnameDifference('127.0.0.1,2001:db8::a,::1,localhost', required), undefined);
   });
 
+  test('H-1: a long list is told in full', () => {
+    const hosts = Array.from({ length: 1000 }, (_, index) => `host-${String(index).padStart(4, '0')}`);
+    assert.equal(
+      hostnameDifference(hosts.join(','), ['x']),
+      `"${hosts.join(',')}" are existing and not required, "x" are required and not existing`,
+    );
+  });
+
+  test('12.7: names are in the order of their bytes', () => {
+    const [low, high] = ['\uff21', '\u{1f600}'];
+    assert.match(hostnameDifference('', [high, low]) ?? '', new RegExp(`"${low},${high}" are required`));
+    assert.deepEqual(new HostnameSource([high, low]).get(), [low, high]);
+  });
+
   test('C-1: a source stores first, then gives notice, and an equal set is no notice', async () => {
     const source = new HostnameSource(['b', 'a']);
     const stop = new AbortController();
@@ -351,6 +365,17 @@ describe('signer change (spec 10, 6.5)', () => {
       reason({ [TLS_CERT]: Buffer.from('x').toString('base64') }),
       /^could not parse pem x509 tls.crt in secret target: /,
     );
+    assert.equal(
+      reason({ [TLS_CERT]: '' }),
+      'could not parse pem x509 tls.crt in secret target: data does not contain any valid RSA or ECDSA certificates',
+    );
+  });
+
+  test('a key identifier without bytes is none: the signature decides', async () => {
+    const { secret } = ready(await ensureTarget(TARGET, old, old.chain, testRotation()));
+    const [certificate] = old.chain as [Certificate];
+    const unnamed = { ...certificate, subjectKeyId: Buffer.alloc(0) };
+    assert.equal(signerChanged(secret, [unnamed], NOW), undefined);
   });
 });
 

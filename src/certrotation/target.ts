@@ -3,7 +3,7 @@ import type { CertificateAndKey } from '../pki/authority.ts';
 import type { Certificate } from '../pki/certificate.ts';
 import { requireValidPolicy, type TargetConfig } from './config.ts';
 import { type Decision, regenerate } from './decision.ts';
-import { prepareSecret, type Rotation, storeSecret } from './ensure.ts';
+import { decidePrepared, prepareSecret, type Rotation, storeSecret } from './ensure.ts';
 import { CertRotationError } from './error.ts';
 import { DEFAULT_KEY_ALGORITHM, loadSecret, withCertificate } from './secret.ts';
 
@@ -41,9 +41,7 @@ export async function ensureTarget(
   requireValidPolicy(config);
   const now = rotation.clock.now();
   const prepared = await prepareSecret(config, rotation);
-  const decision = prepared.emptied
-    ? regenerate('Y-3', `type was ${prepared.before?.type ?? 'unset'} and the certificate or its key is missing`)
-    : decideTarget(prepared.before, signer.chain, bundle, config, now);
+  const decision = decidePrepared(prepared, decideTarget(prepared.before, signer.chain, bundle, config, now));
   let wanted = prepared.secret;
   if (decision.action === 'regenerate') {
     const message = `"${config.name}" in "${config.namespace}" requires a new target cert/key pair: ${decision.reason}`;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { X509Certificate } from 'node:crypto';
+import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { parseCertificate } from './certificate.ts';
@@ -80,6 +80,11 @@ describe('K-1 subject key id', () => {
 });
 
 const RSA = '1.2.840.113549.1.1.1';
+const EC = '1.2.840.10045.2.1';
+const P256 = '1.2.840.10045.3.1.7';
+/** The base point, which Go reads in its long form only. */
+const COMPRESSED = Buffer.from('036b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296', 'hex');
+const ecKey = (curve: string, point: Buffer) => sequence(sequence(oid(EC), oid(curve)), bitString(point));
 const rsaKey = (modulus: bigint, exponent: bigint) => sequence(integer(modulus), integer(exponent));
 
 describe('certificates nobody should write', () => {
@@ -121,6 +126,13 @@ describe('certificates nobody should write', () => {
     assert.deepEqual(certificate.ipAddresses, ['192.0.2.1']);
     assert.deepEqual(certificate.dnsNames, ['b']);
   });
+  for (const namedCurve of ['P-224', 'P-256', 'P-384', 'P-521']) {
+    it(`a key of ${namedCurve}, which Go reads`, async () => {
+      const { publicKey } = generateKeyPairSync('ec', { namedCurve });
+      const publicKeyInfo = publicKey.export({ type: 'spki', format: 'der' });
+      assert.ok((await own({ publicKeyInfo })).publicKey.equals(publicKey));
+    });
+  }
   it('P-7 junk that Go does not mind', async () => {
     const certificate = await own({
       extensions: [
@@ -163,6 +175,15 @@ describe('certificates nobody should write', () => {
     ['a subject that is no name', { subject: integer(1) }],
     ['a public key without bits', { publicKeyInfo: sequence(sequence(oid('1.2.3'))) }],
     ['an RSA key without parameters', { publicKeyInfo: sequence(sequence(oid(RSA)), bitString(rsaKey(3n, 3n))) }],
+    ['P-7 a point that is not on its curve', { publicKeyInfo: ecKey(P256, Buffer.alloc(65, 4)) }],
+    ['P-7 a point at infinity', { publicKeyInfo: ecKey(P256, Buffer.of(0)) }],
+    ['P-7 a compressed point', { publicKeyInfo: ecKey(P256, COMPRESSED) }],
+    ['P-7 an unknown curve', { publicKeyInfo: ecKey('1.3.132.0.10', Buffer.alloc(65, 4)) }],
+    [
+      'P-7 an elliptic curve key without a curve',
+      { publicKeyInfo: sequence(sequence(oid(EC)), bitString(COMPRESSED)) },
+    ],
+    ['P-7 a short Ed25519 key', { publicKeyInfo: sequence(sequence(oid('1.3.101.112')), bitString(Buffer.alloc(31))) }],
     ['an RSA key with modulus 0', { publicKeyInfo: sequence(sequence(oid(RSA), NULL), bitString(rsaKey(0n, 3n))) }],
   ];
   for (const [what, parts] of refused) {

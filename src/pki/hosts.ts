@@ -36,7 +36,8 @@ export function hostnamesOf(certificate: Pick<Certificate, 'dnsNames' | 'ipAddre
   return inByteOrder(new Set([...certificate.ipAddresses, ...certificate.dnsNames]));
 }
 
-function inByteOrder(texts: Set<string>): string[] {
+/** Sorted as Go sorts (spec 10, 12.7); JavaScript's own order differs above U+FFFF. */
+export function inByteOrder(texts: ReadonlySet<string>): string[] {
   return [...texts]
     .map(text => ({ text, bytes: Buffer.from(text) }))
     .sort((a, b) => a.bytes.compare(b.bytes))

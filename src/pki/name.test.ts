@@ -119,7 +119,7 @@ describe('reading names others wrote', () => {
     assert.equal(of(TAG.teletexString, Buffer.from('caf\xe9', 'latin1')), 'café');
     assert.equal(of(TAG.bmpString, Buffer.from('00480069', 'hex')), 'Hi');
     assert.equal(of(TAG.ia5String, Buffer.from('a@b')), 'a@b');
-    assert.equal(of(TAG.numericString, Buffer.from('42')), '42');
+    assert.equal(of(TAG.numericString, Buffer.from('4 2')), '4 2');
     assert.equal(of(TAG.printableString, Buffer.from('*.a&b')), '*.a&b');
     assert.equal(of(TAG.utf8String, Buffer.from('\ufeffx')), '\ufeffx');
   });
@@ -137,6 +137,7 @@ describe('reading names others wrote', () => {
     ['UTF8String that is not UTF-8', TAG.utf8String, Buffer.of(0xff)],
     ['PrintableString beyond ASCII', TAG.printableString, Buffer.of(0xe9)],
     ['PrintableString with an underscore', TAG.printableString, Buffer.from('a_b')],
+    ['NumericString with a letter', TAG.numericString, Buffer.from('4x')],
     ['IA5String beyond ASCII', TAG.ia5String, Buffer.of(0xe9)],
     ['BMPString of odd length', TAG.bmpString, Buffer.of(0, 65, 0)],
     ['a number as value', TAG.integer, Buffer.of(1)],

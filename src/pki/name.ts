@@ -113,6 +113,8 @@ function attributeText(tag: number, content: Buffer, what: string): string {
       if (READ_AS_PRINTABLE.test(content.toString('latin1'))) return content.toString('latin1');
       break;
     case TAG.numericString:
+      if (/^[0-9 ]*$/.test(content.toString('latin1'))) return content.toString('latin1');
+      break;
     case TAG.ia5String:
       if (content.every(byte => byte < 0x80)) return content.toString('latin1');
       break;
