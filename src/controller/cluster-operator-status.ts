@@ -1,4 +1,5 @@
 import { semanticallyEqual } from '../kube/equality.ts';
+import { goQuote } from '../kube/go-quote.ts';
 import { type KubeObject, resource } from '../kube/resource.ts';
 import { type Condition, setCondition } from './condition.ts';
 import { type Inertia, nextUnionChange, unionOfConditions } from './condition-union.ts';
@@ -131,12 +132,11 @@ export function statusDifference(before: ClusterOperatorStatus, after: ClusterOp
   const changes: string[] = [];
   for (const { type, status, message = '' } of after.conditions ?? []) {
     const old = before.conditions?.find(condition => condition.type === type);
-    const quoted = JSON.stringify(message);
+    const quoted = goQuote(message);
     if (old === undefined) changes.push(`${type} set to ${status} (${quoted})`);
     else if (old.status !== status) changes.push(`${type} changed from ${old.status} to ${status} (${quoted})`);
-    else if (withoutMark(old.message ?? '') !== withoutMark(message)) {
-      const [from, to] = [JSON.stringify(withoutMark(old.message ?? '')), JSON.stringify(withoutMark(message))];
-      changes.push(`${type} message changed from ${from} to ${to}`);
+    else if ((old.message ?? '') !== message) {
+      changes.push(`${type} message changed from ${goQuote(old.message ?? '')} to ${quoted}`);
     }
   }
   for (const { type } of before.conditions ?? []) {
@@ -147,7 +147,15 @@ export function statusDifference(before: ClusterOperatorStatus, after: ClusterOp
     const [from, to] = [JSON.stringify(before[field] ?? null), JSON.stringify(after[field] ?? null)];
     changes.push(`status.${field} changed from ${from} to ${to}`);
   }
-  return changes.join(',');
+  return (changes.length === 0 ? changedReasons(before, after) : changes).join(',');
+}
+
+/** Told only when nothing else is: a reason mostly changes together with its message. */
+function changedReasons(before: ClusterOperatorStatus, after: ClusterOperatorStatus): string[] {
+  return (after.conditions ?? []).flatMap(({ type, reason = '' }) => {
+    const old = before.conditions?.find(condition => condition.type === type)?.reason ?? '';
+    return old === reason ? [] : [`${type} reason changed from ${goQuote(old)} to ${goQuote(reason)}`];
+  });
 }
 
 /**

@@ -218,10 +218,22 @@ describe('what changed, in words (20.11, 20.12)', () => {
       'A message changed from "x" to "y\\""',
     ],
     [
-      'a mark is not a change',
-      status([{ type: 'A', status: 'True', message: '\ufeffx' }]),
-      status([{ type: 'A', status: 'True', message: 'x' }]),
-      '',
+      'messages are compared and quoted as they are',
+      status([{ type: 'A', status: 'True', message: '\ufeffx\u0001' }]),
+      status([{ type: 'A', status: 'True', message: 'x\u200b' }]),
+      'A message changed from "\\ufeffx\\x01" to "x\\u200b"',
+    ],
+    [
+      'a reason alone',
+      status([{ type: 'A', status: 'True', reason: 'Old', message: 'x' }]),
+      status([{ type: 'A', status: 'True', reason: 'New', message: 'x' }]),
+      'A reason changed from "Old" to "New"',
+    ],
+    [
+      'a reason that changes with its message is not told',
+      status([{ type: 'A', status: 'True', reason: 'Old', message: 'x' }]),
+      status([{ type: 'A', status: 'True', reason: 'New', message: 'y' }]),
+      'A message changed from "x" to "y"',
     ],
     ['removed', status([{ type: 'A', status: 'True' }]), status([]), 'A was removed'],
     [

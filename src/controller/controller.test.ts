@@ -105,6 +105,20 @@ describe('controller', () => {
     assert.deepEqual(times, [0, 5, 15, 35, 1000]);
   });
 
+  it('spec 10, 10: a failure is told in the words of upstream, and once', async () => {
+    const lines: string[] = [];
+    const log: Log = { ...silentLog, error: (_, message) => void lines.push(message), child: () => log };
+    const failing = async () => {
+      throw new Error('no hostnames set');
+    };
+    const { controller, clock, stop, running } = world(failing, { name: 'CertRotationController', log });
+    controller.enqueue();
+    await clock.advance(seconds(1));
+    stop.abort();
+    await running;
+    assert.deepEqual(lines, ['CertRotationController reconciliation failed: no hostnames set']);
+  });
+
   for (const [rule, ask] of [
     ['retry: true', () => ({ retry: true })],
     [

@@ -12,6 +12,11 @@ export interface Log {
   child(fields: object): Log;
 }
 
+/** A log whose level can be changed while it is in use, for its children as well. */
+export interface AdjustableLog extends Log {
+  level: LogLevel;
+}
+
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 export interface LogOptions {
@@ -24,11 +29,13 @@ export interface LogOptions {
 }
 
 /** JSON lines in which keys, tokens and the contents of Secrets never appear. */
-export function createLog({ name, level = 'info', destination, clock = systemClock }: LogOptions): Log {
+export function createLog({ name, level = 'info', destination, clock = systemClock }: LogOptions): AdjustableLog {
+  const threshold = { level };
   const logger = pino(
     {
       base: { name },
-      level,
+      // Children of the library keep the level they were born with; ours all look at one threshold.
+      level: 'debug',
       timestamp: () => `,"time":"${clock.now().toISOString()}"`,
       formatters: { level: label => ({ level: label }) },
       // Errors have become plain objects by then; the library's own serializer would take them apart again.
@@ -36,20 +43,31 @@ export function createLog({ name, level = 'info', destination, clock = systemClo
     },
     destination ?? pino.destination({ sync: true }),
   );
-  return redactingLog(logger);
+  return {
+    ...redactingLog(logger, threshold),
+    get level() {
+      return threshold.level;
+    },
+    set level(wanted) {
+      threshold.level = wanted;
+    },
+  };
 }
 
+const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
+
 /** Cleans fields and messages itself: the hooks of the library miss the fields of children. */
-function redactingLog(logger: Logger): Log {
+function redactingLog(logger: Logger, threshold: { readonly level: LogLevel }): Log {
   const write = (level: LogLevel) => (fields: object, message: string) => {
-    if (logger.isLevelEnabled(level)) logger[level](redacted(fields), redactedText(message));
+    if (LEVELS.indexOf(level) < LEVELS.indexOf(threshold.level)) return;
+    logger[level](redacted(fields), redactedText(message));
   };
   return {
     debug: write('debug'),
     info: write('info'),
     warn: write('warn'),
     error: write('error'),
-    child: fields => redactingLog(logger.child(redacted(fields))),
+    child: fields => redactingLog(logger.child(redacted(fields)), threshold),
   };
 }
 
@@ -61,10 +79,3 @@ export const silentLog: Log = {
   error: () => {},
   child: () => silentLog,
 };
-
-/** The log level of an operator resource's `operatorLogLevel` (spec 30, 25): `Normal`, `Debug`, `Trace`, `TraceAll`. */
-export function levelFor(operatorLogLevel: string | undefined): LogLevel {
-  return operatorLogLevel === 'Debug' || operatorLogLevel === 'Trace' || operatorLogLevel === 'TraceAll'
-    ? 'debug'
-    : 'info';
-}

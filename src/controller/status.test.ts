@@ -5,6 +5,7 @@ import { seconds } from '../kube/duration.ts';
 import { KubeError } from '../kube/error.ts';
 import { type KubeObject, resource } from '../kube/resource.ts';
 import { AggregateFailure, errorText, lineText, listText, throwIfAny } from './aggregate-error.ts';
+import { setCondition } from './condition.ts';
 import { isPanic } from './panic.ts';
 import { updateStatus } from './status.ts';
 
@@ -127,4 +128,12 @@ describe('texts of several errors (spec 30, 5.3)', () => {
       [true, true, false, false],
     );
   });
+});
+
+it('the transition time of a condition moves with its status alone (5.1.1)', () => {
+  const [now, type] = [new Date('2026-01-01T00:00:00Z'), 'A'];
+  const timeAfter = (status: 'True' | 'False', message: string) =>
+    setCondition([{ type, status: 'True' }], { type, status, message }, now)[0]?.lastTransitionTime;
+  assert.equal(timeAfter('True', 'new'), undefined, 'not even when there was none');
+  assert.equal(timeAfter('False', 'new'), '2026-01-01T00:00:00Z');
 });

@@ -437,6 +437,20 @@ describe('copies (spec 30, 6.5)', () => {
     assert.equal((await syncConfigMap(context, source, target, { keys: ['x'] })).changed, true);
   });
 
+  it('of a token stay while the source waits for its next one (6.5.2, 6.5.3)', async () => {
+    const waiting: Secret = {
+      metadata: source,
+      type: 'kubernetes.io/service-account-token',
+      data: encoded({ 'ca.crt': 'ca' }),
+    };
+    const copy: Secret = { metadata: target, data: encoded({ token: 'the one before' }) };
+    const { kube, context } = await world([SECRETS, waiting], [SECRETS, copy]);
+    await assert.rejects(syncSecret(context, source, target, { keys: ['token'] }), {
+      message: "secret source-ns/source doesn't have a token yet",
+    });
+    assert.deepEqual((await kube.get(SECRETS, target)).data, copy.data);
+  });
+
   it('of a token are ordinary Secrets, once there is a token', async () => {
     const annotations = {
       'kubernetes.io/service-account.name': 'foo',

@@ -1,4 +1,5 @@
 import type { ConfigMap, Namespace, Pod, Secret, ServiceAccount } from 'kubernetes-types/core/v1.d.ts';
+import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.d.ts';
 import { type Clock, sleep, systemClock } from './clock.ts';
 import { semanticallyEqual } from './equality.ts';
 import { isAlreadyExists, isNotFound, isTransient, KubeError } from './error.ts';
@@ -12,6 +13,7 @@ import {
   keyOf,
   NAMESPACES,
   type ObjectKey,
+  POD_DISRUPTION_BUDGETS,
   PODS,
   type Resource,
   SECRETS,
@@ -124,6 +126,17 @@ export function applyServiceAccount(context: ApplyContext, required: ServiceAcco
 
 export function applyNamespace(context: ApplyContext, required: Namespace): Promise<Applied<Namespace>> {
   return apply(context, NAMESPACES, required, onlyMetadata);
+}
+
+/** Budgets: `spec` is ours alone, so that a policy nobody asks for any more goes (spec 30, 18.3). */
+export function applyPodDisruptionBudget(
+  context: ApplyContext,
+  required: PodDisruptionBudget,
+): Promise<Applied<PodDisruptionBudget>> {
+  return apply(context, POD_DISRUPTION_BUDGETS, required, (existing, metadata) => ({
+    result: { ...existing, metadata: metadata.result, ...(required.spec === undefined ? {} : { spec: required.spec }) },
+    changed: metadata.changed || !semanticallyEqual(existing.spec, required.spec),
+  }));
 }
 
 function onlyMetadata<T extends KubeObject>(existing: T, metadata: Merged<KubeObject['metadata']>): MergedObject<T> {

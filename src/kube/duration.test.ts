@@ -14,6 +14,15 @@ describe('spec 10, 3.4: Go duration notation', () => {
     [500, '500ms'],
     [-minutes(1), '-1m0s'],
     [hours(24) + seconds(1), '24h0m1s'],
+    [days(3650) + 1, '87600h0m0.001s'],
+    [hours(24) + 0.001, '24h0m0.000001s'],
+    [0.5, '500µs'],
+    [-0.000_001, '-1ns'],
+    [1.5e-3, '1.5µs'],
+    [2.000_5, '2.0005ms'],
+    [999.999_999_9, '1s'],
+    [Number.NaN, 'NaN'],
+    [Infinity, 'Infinity'],
   ];
   for (const [duration, text] of printed) test(`prints ${text}`, () => assert.equal(formatGoDuration(duration), text));
 
@@ -26,7 +35,11 @@ describe('spec 10, 3.4: Go duration notation', () => {
     ['-1.5s', -1500],
     ['1h1h', hours(2)],
     ['100ms', 100],
-    ['1us', 0],
+    ['1us', 0.001],
+    ['-1ns', -0.000_001],
+    ['24h1us', hours(24) + 0.001],
+    ['87600h', days(3650)],
+    ['.5ns', 0],
     ['.5s', 500],
   ];
   for (const [text, duration] of read) test(`reads ${text}`, () => assert.equal(parseGoDuration(text), duration));
@@ -53,6 +66,16 @@ describe('spec 10, 3.4: Go duration notation', () => {
     fc.assert(
       fc.property(fc.integer({ min: -(2 ** 40), max: 2 ** 40 }), ms => {
         assert.equal(parseGoDuration(formatGoDuration(ms)), ms);
+      }),
+    );
+  });
+
+  test('reads what it prints, to the nanosecond', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: -(2 ** 46), max: 2 ** 46 }), nanos => {
+        const duration = nanos / 1e6;
+        const read = parseGoDuration(formatGoDuration(duration));
+        assert.equal(Math.round((read as number) * 1e6), nanos);
       }),
     );
   });

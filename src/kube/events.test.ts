@@ -70,6 +70,7 @@ describe('recorders', () => {
       nameForPeople(LEASES, { metadata: { name: 'l', namespace: 'ns' } }),
       'Lease.coordination.k8s.io/l -n ns',
     );
+    assert.equal(nameForPeople(LEASES, { metadata: { name: 'l', namespace: '' } }), 'Lease.coordination.k8s.io/l');
   });
 });
 

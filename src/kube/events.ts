@@ -84,7 +84,7 @@ export function reportDelete(events: Recorder, resource: Resource, object: KubeO
 export function nameForPeople(resource: Resource, object: KubeObject): string {
   const { name = '', namespace } = object.metadata ?? {};
   const kind = resource.group === '' ? resource.kind : `${resource.kind}.${resource.group}`;
-  return `${kind}/${name}${namespace === undefined ? '' : ` -n ${namespace}`}`;
+  return `${kind}/${name}${namespace ? ` -n ${namespace}` : ''}`;
 }
 
 function textOf(error: unknown): string {

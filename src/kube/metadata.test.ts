@@ -15,6 +15,7 @@ const owner = (name: string, uid: string, rest: Partial<OwnerReference> = {}): O
 describe('mergeOwnerReferences', () => {
   const one = owner('test1', 'uid1');
   const two = owner('test2', 'uid2');
+  const bare = { kind: 'Kind', name: 'bare' } as OwnerReference;
   const cases: [
     rule: string,
     existing: OwnerReference[] | undefined,
@@ -66,6 +67,8 @@ describe('mergeOwnerReferences', () => {
       [owner('test1', 'uid1', { blockOwnerDeletion: true })],
       true,
     ],
+    ['an owner that lacks uid and version is one of the core group', [two], [bare], [two, bare], true],
+    ['such an owner is recognised', [bare, two], [bare], [bare, two], false],
     ['copies that upstream left are cleaned up', [one, two, one, one], [one], [one, two], true],
   ];
   for (const [rule, existing, required, result, changed] of cases) {

@@ -72,7 +72,7 @@ export function mergeOwnerReferences(
   let changed = false;
   for (const owner of required ?? []) {
     const matches = result.filter(other => isSameOwner(other, owner));
-    if (owner.uid.endsWith(REMOVAL)) {
+    if (owner.uid?.endsWith(REMOVAL)) {
       result = result.filter(other => !isSameOwner(other, owner));
       changed ||= matches.length > 0;
     } else if (matches.length !== 1 || !matches.every(match => hasSameValues(match, owner))) {
@@ -98,7 +98,7 @@ function hasSameValues(a: OwnerReference, b: OwnerReference): boolean {
   );
 }
 
-function groupOf(apiVersion: string): string {
+function groupOf(apiVersion = ''): string {
   const slash = apiVersion.indexOf('/');
   return slash < 0 ? '' : apiVersion.slice(0, slash);
 }

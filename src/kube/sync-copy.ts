@@ -48,11 +48,13 @@ export async function syncSecret(
 ): Promise<Copied<Secret>> {
   const { kube, signal } = context;
   const found = await getIfPresent(kube, SECRETS, source, { signal });
-  const data = chosen(found?.data, options.keys);
-  if (found === undefined || (options.keys !== undefined && data === undefined)) {
+  if (found === undefined) return { object: undefined, changed: await removeTarget(context, SECRETS, target) };
+  // First: a token that is still to come is no reason to remove the copy of the one before.
+  const { type, annotations } = withoutTokenMarks(found, source);
+  const data = chosen(found.data, options.keys);
+  if (options.keys !== undefined && data === undefined) {
     return { object: undefined, changed: await removeTarget(context, SECRETS, target) };
   }
-  const { type, annotations } = withoutTokenMarks(found, source);
   return applySecret(context, {
     metadata: metadataOfCopy({ ...found.metadata, annotations }, target, options.ownerReferences),
     type,

@@ -76,7 +76,7 @@ export function staticPodControllers(config: StaticPodOperatorConfig, deps: Stat
     return new Controller({ name, reconcile, clock, events, log, metrics: metrics?.(name), triggers, resyncMs });
   };
   const reporting = (name: string, reconcile: Reconcile) =>
-    reportingDegraded(reconcile, { name, write: condition => operator.setConditions([condition]) });
+    reportingDegraded(reconcile, { name, write: condition => operator.setConditions([condition]), removable: true });
   const on = {
     operator: onChange(caches.operator),
     configMaps: onChange(caches.configMaps),

@@ -1,4 +1,5 @@
 import { errorText } from '../controller/aggregate-error.ts';
+import type { AdjustableLog } from '../controller/log.ts';
 import type { Reconcile } from '../controller/reconcile.ts';
 import type { StaticPodOperator } from './operator.ts';
 import { isLogLevel, logLevelOf, verbosityOf } from './verbosity.ts';
@@ -7,6 +8,23 @@ import { isLogLevel, logLevelOf, verbosityOf } from './verbosity.ts';
 export interface Verbosity {
   get(): number;
   set(verbosity: number): void;
+}
+
+/**
+ * The verbosity of a process is the level of its log. `Debug` and above all let everything through; `Normal` is what the
+ * process was started with, or `info` where that was to debug it.
+ */
+export function verbosityOfLog(log: AdjustableLog): Verbosity {
+  const normal = log.level === 'debug' ? 'info' : log.level;
+  const debug = verbosityOf('Debug');
+  let current = log.level === 'debug' ? debug : verbosityOf('Normal');
+  return {
+    get: () => current,
+    set: verbosity => {
+      current = verbosity;
+      log.level = verbosity >= debug ? 'debug' : normal;
+    },
+  };
 }
 
 export interface LogLevelOptions {

@@ -5,6 +5,7 @@ import type { ManagementState } from '../controller/management-state.ts';
 import { type StatusUpdate, updateStatus } from '../controller/status.ts';
 import type { Lister } from '../kube/cache.ts';
 import type { Clock } from '../kube/clock.ts';
+import { isNotFound } from '../kube/error.ts';
 import type { Kube } from '../kube/port.ts';
 import type { KubeObject, Resource } from '../kube/resource.ts';
 import { isOlder } from '../kube/resource-version.ts';
@@ -62,10 +63,15 @@ export class StaticPodOperator {
     return this.#options.cache?.get(KEY) ?? this.readLive(signal);
   }
 
-  /** What the ClusterOperator is told of it, apart from versions. */
-  async reported(): Promise<Omit<OperatorState, 'versions'>> {
-    const { spec, status } = await this.read();
-    return { managementState: spec?.managementState, conditions: status?.conditions ?? [] };
+  /** What the ClusterOperator is told of it; undefined when there is no such resource (spec 30, 20.1). */
+  async reported(versions: OperatorState['versions']): Promise<OperatorState | undefined> {
+    try {
+      const { spec, status } = await this.read();
+      return { managementState: spec?.managementState, conditions: status?.conditions ?? [], versions };
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
   }
 
   readLive(signal?: AbortSignal): Promise<StaticPodOperatorResource> {

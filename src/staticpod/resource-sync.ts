@@ -41,9 +41,7 @@ export class SyncRules {
 
   /** Without a source the destination is to be deleted. A later rule for the same destination replaces the earlier one. */
   add(kind: SyncKind, destination: Location, source: SyncSource | undefined): void {
-    for (const namespace of source === undefined
-      ? [destination.namespace]
-      : [destination.namespace, source.namespace]) {
+    for (const namespace of isSomewhere(source) ? [destination.namespace, source.namespace] : [destination.namespace]) {
       if (!this.#namespaces.has(namespace)) throw new Error(`not watching namespace "${namespace}"`);
     }
     this.#rules.set(`${kind}/${destination.namespace}/${destination.name}`, { kind, destination, source });
@@ -64,6 +62,11 @@ export class SyncRules {
         .map(({ destination, source }) => ({ destination, source: { namespace: '', name: '', ...source } }));
     return { secrets: list('secret'), configs: list('configmap') };
   }
+}
+
+/** Upstream writes "no source" as one without a name. */
+function isSomewhere(source: SyncSource | undefined): source is SyncSource {
+  return source !== undefined && !(source.namespace === '' && source.name === '');
 }
 
 /** A separator that is in no name keeps the order that of namespaces first. */
@@ -95,13 +98,12 @@ export function resourceSyncReconcile(options: ResourceSyncOptions): Reconcile {
     const errors: string[] = [];
     for (const kind of ['configmap', 'secret'] as const) {
       for (const { destination, source } of rules.get(kind)) {
+        let blame = '';
         try {
           if (source?.precondition !== undefined && !(await source.precondition())) continue;
+          if (source?.provider) blame = ` (check the "${source.provider}" that is supposed to provide this resource)`;
           await writeIfNeeded(cached, { kube, events, signal }, context => follow(context, kind, destination, source));
         } catch (error) {
-          const blame = source?.provider
-            ? ` (check the "${source.provider}" that is supposed to provide this resource)`
-            : '';
           errors.push(`${errorText(error)}${blame}`);
         }
       }
@@ -119,7 +121,7 @@ async function follow(
   destination: Location,
   source: SyncSource | undefined,
 ): Promise<void> {
-  if (source === undefined) {
+  if (!isSomewhere(source)) {
     await deleteObject(context, kind === 'secret' ? SECRETS : CONFIG_MAPS, destination);
     return;
   }

@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { silentLog } from '../controller/log.ts';
+import { createLog, type LogLevel, silentLog } from '../controller/log.ts';
+import type { ControllerMetrics } from '../controller/metrics.ts';
 import { VirtualClock } from '../kube/clock.ts';
 import { KubeError } from '../kube/error.ts';
 import { recordingEvents } from '../kube/events.ts';
 import { MemoryKube } from '../kube/memory.ts';
 import { CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS } from '../kube/resource.ts';
 import { backingResourceReconcile, CLUSTER_ROLE_BINDINGS } from './backing-resource.ts';
-import { staticPodCaches } from './caches.ts';
+import { informersOf, staticPodCaches } from './caches.ts';
 import { InvalidConfig, staticPodControllers } from './controllers.ts';
-import { logLevelReconcile } from './log-level.ts';
+import { logLevelReconcile, verbosityOfLog } from './log-level.ts';
 import { resourceSyncReconcile, SyncRules } from './resource-sync.ts';
+import { staleConditionsReconcile } from './stale-conditions.ts';
 import { CONFIG, intercepted, NAMESPACE, NOW, TestCluster } from './testing.ts';
 import { countedTopology, topologyOf } from './topology.ts';
 import { leafPaths, overridesCondition } from './unsupported-overrides.ts';
@@ -54,6 +56,9 @@ describe('unsupported overrides (spec 30, 19.4)', () => {
     ['an empty text', '', 'True', ''],
     ['a text that is none', 'b: [', 'False', 'unsupportedConfigOverrides=b: ['],
     ['a list', '[1]', 'False', 'unsupportedConfigOverrides=[1]'],
+    ['the YAML of one', 'foo: bar', 'False', 'setting: [foo]'],
+    ['a text that says nothing', 'null', 'False', 'setting: []'],
+    ['two ways to one path', { 'a.b': 1, a: { b: 2 } }, 'False', 'setting: [a.b]'],
   ];
   for (const [what, overrides, status, message] of cases) {
     test(what, () => {
@@ -94,6 +99,58 @@ describe('log levels (spec 30, 19.6)', () => {
   });
 });
 
+describe('the verbosity of a log', () => {
+  const world = async (level: LogLevel, operatorLogLevel: string) => {
+    const log = createLog({ name: 'test', level, destination: { write: () => {} } });
+    const cluster = new TestCluster();
+    await cluster.setOperator({}, { operatorLogLevel });
+    const reconcile = logLevelReconcile({ operator: cluster.operator, verbosity: verbosityOfLog(log) });
+    await cluster.run(reconcile);
+    await cluster.run(reconcile);
+    return [log.level, ...cluster.events.map(({ message }) => message)];
+  };
+  for (const [level, asked, ...expected] of [
+    ['info', 'Debug', 'debug', 'Operator log level changed from "Normal" to "Debug"'],
+    ['info', 'TraceAll', 'debug', 'Operator log level changed from "Normal" to "TraceAll"'],
+    ['debug', '', 'info', 'Operator log level changed from "Debug" to "Normal"'],
+    ['info', 'Normal', 'info'],
+    ['warn', 'Normal', 'warn'],
+  ] as const) {
+    test(`started with ${level}, asked for "${asked}"`, async () => {
+      assert.deepEqual(await world(level, asked), expected);
+    });
+  }
+});
+
+describe('what the ClusterOperator is told (spec 30, 20.1)', () => {
+  test('nothing when there is no operator resource', async () => {
+    const cluster = new TestCluster();
+    assert.equal(await cluster.operator.reported({}), undefined);
+    await cluster.setOperator({}, { managementState: 'Managed' });
+    const expected = { managementState: 'Managed', conditions: [], versions: { a: '1' } };
+    assert.deepEqual(await cluster.operator.reported({ a: '1' }), expected);
+  });
+  test('a read that fails is not that', async () => {
+    const kube = intercepted(new MemoryKube(), () => {
+      throw new KubeError(500, 'InternalError', 'boom');
+    });
+    await assert.rejects(new TestCluster({ kube }).operator.reported({}), /boom/);
+  });
+});
+
+test('conditions nobody writes any more go, the others keep their order (spec 30, section 23)', async () => {
+  const cluster = new TestCluster();
+  const conditions = ['A', 'Stale', 'B'].map(type => ({ type, status: 'True' as const }));
+  await cluster.setOperator({ conditions });
+  const reconcile = staleConditionsReconcile(cluster.operator, ['Stale', 'NeverThere']);
+  await cluster.run(reconcile);
+  const types = async () => ((await cluster.status()).conditions ?? []).map(({ type }) => type);
+  assert.deepEqual(await types(), ['A', 'B']);
+  const version = (await cluster.operator.readLive()).metadata?.resourceVersion;
+  await cluster.run(reconcile);
+  assert.equal((await cluster.operator.readLive()).metadata?.resourceVersion, version, 'nothing left to write');
+});
+
 describe('copies between namespaces (spec 30, section 7)', () => {
   const source = { namespace: 'from', name: 'a', provider: 'somebody' };
   const destination = { namespace: 'to', name: 'b' };
@@ -132,6 +189,34 @@ describe('copies between namespaces (spec 30, section 7)', () => {
     await cluster.run(reconcile);
     await cluster.run(reconcile);
     assert.deepEqual([heard, deletions, (await memory.list(SECRETS)).items.length], [1, 1, 0]);
+  });
+
+  test('a precondition that fails is nobody else to blame for (7.3)', async () => {
+    const cluster = new TestCluster();
+    await cluster.setOperator({});
+    const rules = new SyncRules(['from', 'to']);
+    const precondition = () => {
+      throw new Error('not known');
+    };
+    rules.add('secret', destination, { ...source, precondition });
+    await cluster.run(resourceSyncReconcile({ ...cluster.parts, rules }));
+    assert.equal((await cluster.status()).conditions?.[0]?.message, 'not known');
+  });
+
+  test('a source without a name means none (7.2, 7.3)', async () => {
+    const memory = new MemoryKube();
+    const cluster = new TestCluster({ kube: memory });
+    await cluster.setOperator({});
+    await memory.create(SECRETS, { metadata: destination });
+    const rules = new SyncRules(['to']);
+    let mayDelete = false;
+    rules.add('secret', destination, { namespace: '', name: '', precondition: () => mayDelete });
+    const reconcile = resourceSyncReconcile({ ...cluster.parts, rules });
+    await cluster.run(reconcile);
+    assert.equal((await memory.list(SECRETS)).items.length, 1);
+    mayDelete = true;
+    await cluster.run(reconcile);
+    assert.equal((await memory.list(SECRETS)).items.length, 0);
   });
 
   test('a later rule replaces an earlier one, and all can be read in order of their sources', () => {
@@ -212,6 +297,25 @@ describe('all controllers of an operator (spec 30, 1.3)', () => {
       names.filter(name => !ALWAYS.includes(name)),
       ['StartupMonitorPodCondition', 'StaticPodStateFallback', 'GuardController'],
     );
+  });
+
+  test('a resource that is gone fails no pass: the operand may be removed (3.10)', async () => {
+    const kube = new MemoryKube();
+    const caches = staticPodCaches(CONFIG, kube);
+    const outcomes: string[] = [];
+    const stop = new AbortController();
+    const passed = (outcome: string) => {
+      outcomes.push(outcome);
+      stop.abort();
+    };
+    const metrics = () => ({ passed }) as unknown as ControllerMetrics;
+    const clock = new VirtualClock(NOW);
+    const deps = { kube, caches, clock, events: recordingEvents(), log: silentLog, metrics };
+    const missing = staticPodControllers(CONFIG, deps).find(({ name }) => name === 'MissingStaticPodController');
+    for (const informer of informersOf(caches)) informer.start();
+    await missing?.run(stop.signal);
+    await Promise.all(informersOf(caches).map(informer => informer.stop()));
+    assert.deepEqual(outcomes, ['success']);
   });
 
   test('what is missing is told', () => {

@@ -1,6 +1,8 @@
+import { load } from 'js-yaml';
 import type { Condition } from '../controller/condition.ts';
 import { isManaged } from '../controller/management-state.ts';
 import type { Reconcile } from '../controller/reconcile.ts';
+import { KUBERNETES_YAML } from '../kube/yaml-schema.ts';
 import { condition } from './condition.ts';
 import { compareText } from './objects.ts';
 import type { StaticPodOperator } from './operator.ts';
@@ -32,27 +34,27 @@ export function overridesCondition(overrides: unknown): Condition {
   return condition(CONDITION, 'False', 'UnsupportedConfigOverridesSet', `setting: [${paths.join(' ')}]`);
 }
 
-/** Undefined when the text is not that of a mapping; without one when it is empty. */
+/** Undefined when the text is not the YAML of a mapping, or of nothing; without one when it is empty. */
 function parsed(text: string): { mapping: unknown } | undefined {
   if (text === '') return { mapping: undefined };
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { mapping: value } : undefined;
+    const value = load(text, { schema: KUBERNETES_YAML, json: true }) ?? {};
+    return typeof value === 'object' && !Array.isArray(value) ? { mapping: value } : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Where the single values are: keys and list positions joined by dots, sorted. */
+/** Where the single values are: keys and list positions joined by dots, sorted, each once. */
 export function leafPaths(value: unknown): string[] {
-  const paths: string[] = [];
+  const paths = new Set<string>();
   const walk = (part: unknown, path: readonly string[]) => {
     if (typeof part !== 'object' || part === null) {
-      paths.push(path.join('.'));
+      paths.add(path.join('.'));
       return;
     }
     for (const [key, child] of Object.entries(part)) walk(child, [...path, key]);
   };
   walk(value, []);
-  return paths.sort(compareText);
+  return [...paths].sort(compareText);
 }

@@ -1,13 +1,14 @@
 import type { Node, Pod } from 'kubernetes-types/core/v1.d.ts';
+import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.d.ts';
 import { errorText, listText } from '../../controller/aggregate-error.ts';
 import type { Reconcile, ReconcileContext } from '../../controller/reconcile.ts';
-import { type ApplyContext, applyObject, applyPod, deleteObject } from '../../kube/apply.ts';
+import { type ApplyContext, applyPod, applyPodDisruptionBudget, deleteObject } from '../../kube/apply.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import type { Kube } from '../../kube/port.ts';
-import { NODES, POD_DISRUPTION_BUDGETS, PODS } from '../../kube/resource.ts';
+import { keyOf, NODES, POD_DISRUPTION_BUDGETS, PODS } from '../../kube/resource.ts';
 import type { GuardConfig, StaticPodOperatorConfig } from '../config.ts';
 import { CONTROL_PLANE_LABELS } from '../nodes.ts';
-import { compareText, type Objects, writeIfNeeded } from '../objects.ts';
+import { compareText, type Objects } from '../objects.ts';
 import { GUARD_LABELS, guardBudget, guardBudgetName, guardPod, isOutdatedGuard } from './pod.ts';
 
 export interface GuardControllerOptions {
@@ -42,12 +43,29 @@ async function isWanted({ wanted }: GuardConfig): Promise<boolean | undefined> {
 async function removeGuards({ config, cached }: GuardControllerOptions, apply: ApplyContext): Promise<void> {
   const namespace = config.operandNamespace;
   const budget = { namespace, name: guardBudgetName(config.staticPodName) };
-  if ((await cached.get(POD_DISRUPTION_BUDGETS, budget)) !== undefined) {
-    await deleteObject(apply, POD_DISRUPTION_BUDGETS, budget);
+  const hasBudget = (await cached.get(POD_DISRUPTION_BUDGETS, budget)) !== undefined;
+  const guards = await cached.list(PODS, { namespace, labels: GUARD_LABELS });
+  await tryAll([
+    ...(hasBudget ? [() => deleteObject(apply, POD_DISRUPTION_BUDGETS, budget)] : []),
+    ...guards.map(
+      ({ metadata }) =>
+        () =>
+          deleteObject(apply, PODS, { namespace, name: metadata?.name ?? '' }),
+    ),
+  ]);
+}
+
+/** One step that fails does not stop the others; the errors come as one, in order (spec 30, 18.6). */
+async function tryAll(steps: readonly (() => Promise<unknown>)[]): Promise<void> {
+  const errors: string[] = [];
+  for (const step of steps) {
+    try {
+      await step();
+    } catch (error) {
+      errors.push(errorText(error));
+    }
   }
-  for (const { metadata } of await cached.list(PODS, { namespace, labels: GUARD_LABELS })) {
-    await deleteObject(apply, PODS, { namespace, name: metadata?.name ?? '' });
-  }
+  if (errors.length > 0) throw new Error(listText(errors.sort(compareText)));
 }
 
 async function ensureGuards({ config, cached }: GuardControllerOptions, apply: ApplyContext): Promise<void> {
@@ -55,21 +73,31 @@ async function ensureGuards({ config, cached }: GuardControllerOptions, apply: A
   const nodes = await cached.list(NODES, { labels: CONTROL_PLANE_LABELS });
   const operands = await cached.list(PODS, { namespace, labels });
   const budget = guardBudget(namespace, prefix, nodes.length, guard.evictionPolicy);
-  await writeIfNeeded(cached, apply, context => applyObject(context, POD_DISRUPTION_BUDGETS, budget));
-  const errors: string[] = [];
-  for (const node of nodes) {
-    try {
+  await ensureBudget(cached, apply, budget);
+  await tryAll(
+    nodes.map(node => async () => {
       const operand = operands.find(({ spec }) => spec?.nodeName === node.metadata?.name);
       const operandIP = whatToGuard(node, operand);
-      if (operandIP === undefined) continue;
+      if (operandIP === undefined) return;
       const nodeName = node.metadata?.name ?? '';
-      const wanted = guardPod({ namespace, prefix, nodeName, operandIP, image: installer.image, guard });
-      await ensureGuard(cached, apply, wanted);
-    } catch (error) {
-      errors.push(errorText(error));
-    }
-  }
-  if (errors.length > 0) throw new Error(listText(errors.sort(compareText)));
+      await ensureGuard(
+        cached,
+        apply,
+        guardPod({ namespace, prefix, nodeName, operandIP, image: installer.image, guard }),
+      );
+    }),
+  );
+}
+
+/** The budget is written when one of the two values that are ours differs, and then as a whole (spec 30, 18.3). */
+async function ensureBudget(cached: Objects, apply: ApplyContext, wanted: PodDisruptionBudget): Promise<void> {
+  const known = await cached.get(POD_DISRUPTION_BUDGETS, keyOf(wanted));
+  if (known !== undefined && hasSameTerms(known, wanted)) return;
+  await applyPodDisruptionBudget(apply, wanted);
+}
+
+function hasSameTerms({ spec: a }: PodDisruptionBudget, { spec: b }: PodDisruptionBudget): boolean {
+  return a?.minAvailable === b?.minAvailable && a?.unhealthyPodEvictionPolicy === b?.unhealthyPodEvictionPolicy;
 }
 
 /** The address of the operand on a node; undefined: there is none, and that is all right (spec 30, 18.4). */

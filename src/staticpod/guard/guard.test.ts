@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { KubeError } from '../../kube/error.ts';
+import { MemoryKube } from '../../kube/memory.ts';
+import type { Kube } from '../../kube/port.ts';
 import { POD_DISRUPTION_BUDGETS, PODS } from '../../kube/resource.ts';
-import { CONFIG, NAMESPACE, operandPod, TestCluster } from '../testing.ts';
+import { CONFIG, intercepted, NAMESPACE, operandPod, TestCluster } from '../testing.ts';
 import { guardReconcile } from './controller.ts';
 
-async function world(wanted: () => boolean | undefined = () => true) {
-  const cluster = new TestCluster();
+async function world(wanted: () => boolean | undefined = () => true, kube: Kube = new MemoryKube()) {
+  const cluster = new TestCluster({ kube });
   for (const name of ['m0', 'm1']) {
     const labels = { 'node-role.kubernetes.io/master': '' };
     const status = { conditions: [{ type: 'Ready', status: 'True' }] };
@@ -63,6 +66,35 @@ describe('guards (spec 30, section 18)', () => {
     const told = cluster.events.length;
     await run();
     assert.equal(cluster.events.length, told);
+  });
+
+  test('a policy that is not asked for any more goes from the budget (18.3)', async () => {
+    const { cluster, run } = await world();
+    const key = { namespace: NAMESPACE, name: 'test-guard-pdb' };
+    const selector = { matchLabels: { app: 'guard' } };
+    await cluster.kube.create(POD_DISRUPTION_BUDGETS, {
+      metadata: key,
+      spec: { minAvailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow', selector },
+    });
+    await run();
+    assert.deepEqual((await cluster.kube.get(POD_DISRUPTION_BUDGETS, key)).spec, { minAvailable: 1, selector });
+  });
+
+  test('all are tried to be removed, and what fails is told in order (18.2, 18.6)', async () => {
+    let wanted = true;
+    const memory = new MemoryKube();
+    const kube = intercepted(memory, (verb, resource, name) => {
+      if (verb !== 'delete' || name === 'test-guard-m1') return;
+      throw new KubeError(500, 'InternalError', `${resource.plural} cannot go`);
+    });
+    const { run, guards } = await world(() => wanted, kube);
+    await run();
+    wanted = false;
+    await assert.rejects(run(), { message: '[poddisruptionbudgets cannot go, pods cannot go]' });
+    assert.deepEqual(
+      (await guards()).map(({ metadata }) => metadata?.name),
+      ['test-guard-m0'],
+    );
   });
 
   test('one that cannot be made does not stop the others', async () => {

@@ -204,3 +204,20 @@ test('what counts as up to date: content, surplus files and too open keys', asyn
   await replaceDirectory(files, TARGET, PAIR_1, 'cert-sync');
   assert.equal(isUpToDate(await readDirectory(files, TARGET), open), true, 'stricter than asked is fine');
 });
+
+test('a file that cannot be read is one that has to be written anew (11.5)', async t => {
+  const { files } = await temporaryFiles(t);
+  await replaceDirectory(files, TARGET, PAIR_1, 'installer');
+  for (const step of ['readFile', 'info'] as const) {
+    const broken: Files = {
+      ...files,
+      [step]: async (path: string) => {
+        if (path.endsWith('tls.key')) throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
+        return files[step](path);
+      },
+    };
+    const found = await readDirectory(broken, TARGET);
+    assert.equal(found?.get('tls.crt')?.content.toString(), 'certificate 1');
+    assert.equal(isUpToDate(found, PAIR_1), false);
+  }
+});

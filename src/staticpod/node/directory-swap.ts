@@ -73,17 +73,23 @@ export async function removeDirectory(files: Files, target: string, writer: Writ
   await files.remove(aside);
 }
 
-/** What is in a directory; undefined when there is none. What is no file, or too large to be ours, is an entry that equals nothing. */
+/**
+ * What is in a directory; undefined when there is none. What is no file, cannot be read, or is too large to be ours, is an entry
+ * that equals nothing (spec 30, 11.5).
+ */
 export async function readDirectory(files: Files, target: string): Promise<DirectoryContent | undefined> {
   if ((await files.info(target))?.kind !== 'directory') return undefined;
   const found = new Map<string, FileContent>();
   for (const { name } of await files.list(target)) {
-    const info = await files.info(join(target, name));
-    const isOurs = info?.kind === 'file' && info.size <= LARGEST_FILE_BYTES;
-    if (isOurs) found.set(name, { content: await files.readFile(join(target, name)), mode: info.mode });
-    else found.set(name, NOT_OURS);
+    found.set(name, await readEntry(files, join(target, name)).catch(() => NOT_OURS));
   }
   return found;
+}
+
+async function readEntry(files: Files, path: string): Promise<FileContent> {
+  const info = await files.info(path);
+  if (info?.kind !== 'file' || info.size > LARGEST_FILE_BYTES) return NOT_OURS;
+  return { content: await files.readFile(path), mode: info.mode };
 }
 
 /**

@@ -222,6 +222,17 @@ test('a failing API is asked again until the deadline, a refusal is final (T05)'
   await assert.rejects(copyContent(options(), deps(kube, files)), /the server answered 403/);
 });
 
+test('a kubelet version that cannot be read costs the copies no more than a moment (10.3.1)', async t => {
+  const { files } = await temporaryFiles(t);
+  const kube = await cluster();
+  kube.failures.push({ path: 'nodes/master-0.example', code: 500, times: Infinity });
+  const clock = new VirtualClock('2026-01-01T00:00:00Z');
+  const run = copyContent(options(), deps(kube, files, { clock }));
+  for (let second = 0; second < 15; second++) await clock.advance(1000);
+  assert.ok(kube.reads.includes('secrets/etcd-client-7'), 'the copies have begun');
+  await run;
+});
+
 test('the startup monitor comes before the operand, and the lock is held around both', async t => {
   const { files } = await temporaryFiles(t);
   const kube = new CountingKube();

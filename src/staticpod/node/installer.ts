@@ -4,7 +4,7 @@ import { errorText } from '../../controller/aggregate-error.ts';
 import type { Log } from '../../controller/log.ts';
 import { type Clock, sleep } from '../../kube/clock.ts';
 import { Deadline } from '../../kube/deadline.ts';
-import { formatGoDuration } from '../../kube/duration.ts';
+import { formatGoDuration, seconds } from '../../kube/duration.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, NODES, PODS, type Resource, SECRETS } from '../../kube/resource.ts';
@@ -39,6 +39,9 @@ export interface InstallerDeps {
   readonly mutatePod?: ((pod: Pod) => Pod) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
+
+/** Only an old kubelet needs it: the copies must not miss their time for it. */
+const KUBELET_VERSION_LIMIT_MS = seconds(10);
 
 /** Brings one revision onto this node (spec 30, section 10). Safe to run again after it was cut off anywhere. */
 export async function runInstaller(options: InstallerOptions, deps: InstallerDeps): Promise<void> {
@@ -228,7 +231,9 @@ async function readAll(set: ObjectSet, kind: ObjectKind, copying: Copying): Prom
 
 async function readKubeletVersion({ nodeName }: InstallerOptions, copying: Copying): Promise<string> {
   try {
-    const node = await readObject(copying.kube, NODES, { name: nodeName }, copying);
+    const { kube, clock } = copying;
+    const deadline = new Date(clock.now().getTime() + KUBELET_VERSION_LIMIT_MS);
+    const node = await readObject(kube, NODES, { name: nodeName }, { ...copying, deadline });
     return node?.status?.nodeInfo?.kubeletVersion ?? '';
   } catch (error) {
     copying.log.warn({ err: error, node: nodeName }, 'the version of the kubelet is not known');

@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import type { ObjectReference, Pod } from 'kubernetes-types/core/v1.d.ts';
 import { errorText } from '../../controller/aggregate-error.ts';
 import { createLog, type Log } from '../../controller/log.ts';
@@ -18,6 +18,7 @@ import { systemFiles } from './files.ts';
 import { runInstaller } from './installer.ts';
 import { parseInstallerOptions } from './installer-options.ts';
 import { acquireLock } from './lock-file.ts';
+import { logFile } from './log-file.ts';
 import { PathMap } from './path-map.ts';
 import { promoteNode, type StaticPodOperator } from './promote.ts';
 import { parsePruneOptions, runPrune } from './prune.ts';
@@ -30,7 +31,6 @@ export type Env = Readonly<Record<string, string | undefined>>;
 const REQUEST_TIMEOUT_MS = seconds(14);
 const TERMINATION_LOG = '/dev/termination-log';
 const LONGEST_TERMINATION_MESSAGE = 4096;
-const LARGEST_LOG_BYTES = 5 * 1024 * 1024;
 
 /** `rotunda installer`. Resolves with the exit code. */
 export function installerMain(argv: readonly string[], env: Env, mutatePod?: (pod: Pod) => Pod): Promise<number> {
@@ -93,7 +93,10 @@ export function startupMonitorMain(argv: readonly string[], env: Env, operand: M
   return asProgram('startup-monitor', env, async (stdoutLog, signal) => {
     const options = parseStartupMonitorOptions(argv);
     const { nodeName, logFilePath } = options;
-    const log = logFilePath === undefined ? stdoutLog : logTo(logFilePath);
+    const log =
+      logFilePath === undefined
+        ? stdoutLog
+        : createLog({ name: 'startup-monitor', destination: logFile(logFilePath, systemClock) });
     const client = await connect(options.kubeconfig, env, log);
     const { kube } = client;
     try {
@@ -204,17 +207,6 @@ export function ownPod(namespace: string, env: Env): ObjectReference {
   const { POD_NAME: name, POD_NAMESPACE: podNamespace = namespace } = env;
   if (name) return { apiVersion: 'v1', kind: 'Pod', namespace: podNamespace, name };
   return { apiVersion: 'v1', kind: 'Namespace', name: namespace, namespace };
-}
-
-/** A log in a file that is put aside when it is full; two such files are kept (spec 30, 17.1). */
-function logTo(path: string): Log {
-  const write = (line: string) => {
-    appendFileSync(path, line);
-    if (statSync(path).size <= LARGEST_LOG_BYTES) return;
-    if (existsSync(`${path}.1`)) renameSync(`${path}.1`, `${path}.2`);
-    renameSync(path, `${path}.1`);
-  };
-  return createLog({ name: 'startup-monitor', destination: { write } });
 }
 
 /** The operator shows this text to people (spec 30, 9.6.5 i); without the file the last log lines have to do. */

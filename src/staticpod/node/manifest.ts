@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { CORE_SCHEMA, load } from 'js-yaml';
+import { load } from 'js-yaml';
 import type { Pod } from 'kubernetes-types/core/v1.d.ts';
+import { KUBERNETES_YAML } from '../../kube/yaml-schema.ts';
 import { isObjectName } from './plain-name.ts';
 
 /** Permissions of a manifest, in the revision's directory and in the kubelet's (spec 30, 10.3.6). */
@@ -24,14 +25,23 @@ export function manifestFiles(data: Readonly<Record<string, string>>, pod: strin
   return [...others.sort().map(key => ({ file: key, text: data[key] as string })), { file: `${pod}.yaml`, text: main }];
 }
 
-/** Reads a manifest; `where` is for the error. */
+/** Reads a manifest the kubelet can use; `where` is for the error. */
 export function readManifest(text: string, where: string): Pod {
+  const pod = decodePod(text, where);
+  if (typeof pod.metadata?.name !== 'string' || pod.metadata.name === '') {
+    throw new Error(`${where}: expected metadata.name, found none`);
+  }
+  return pod;
+}
+
+/** Reads the text of a Pod. */
+export function decodePod(text: string, where: string): Pod {
   if (text.length > LARGEST_MANIFEST_CHARACTERS) {
     throw new Error(`${where}: expected at most ${LARGEST_MANIFEST_CHARACTERS} characters, found ${text.length}`);
   }
   let value: unknown;
   try {
-    value = load(text, { schema: CORE_SCHEMA });
+    value = load(text, { schema: KUBERNETES_YAML });
   } catch (error) {
     const why = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
     throw new Error(`${where} is not YAML: ${why}`, { cause: error });
@@ -40,9 +50,6 @@ export function readManifest(text: string, where: string): Pod {
   if (typeof pod !== 'object' || pod === null || pod.kind !== 'Pod') {
     const found = typeof pod === 'object' && pod !== null ? `kind ${JSON.stringify(pod.kind)}` : describe(value);
     throw new Error(`${where}: expected a Pod, found ${found}`);
-  }
-  if (typeof pod.metadata?.name !== 'string' || pod.metadata.name === '') {
-    throw new Error(`${where}: expected metadata.name, found none`);
   }
   return pod;
 }
@@ -60,15 +67,18 @@ export function withUidFor(pod: Pod, kubeletVersion: string, newUid: () => strin
 
 /** Whether a kubelet of that version needs to be given the pod's identity. A version nobody can read does not. */
 export function needsUid(kubeletVersion: string): boolean {
-  const match = /^v?(\d+)\.(\d+)\.(\d+)(?:[-+].*)?$/.exec(kubeletVersion);
+  const match = VERSION.exec(kubeletVersion);
   if (match === null) return false;
   for (const [index, limit] of FIRST_KUBELET_WITH_OWN_UID.entries()) {
     const part = Number(match[index + 1]);
     if (part !== limit) return part < limit;
   }
   // A pre-release comes before its release.
-  return kubeletVersion.includes('-');
+  return match[4] !== undefined;
 }
+
+/** A semantic version; what follows a plus does not count in comparisons. */
+const VERSION = /^v?(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[^+]+)?(\+.+)?$/;
 
 function describe(value: unknown): string {
   if (value === undefined || value === null || value === '') return 'nothing';

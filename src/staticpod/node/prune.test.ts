@@ -103,17 +103,24 @@ test("what crashes left among the certificates goes after half an hour, ours and
     new Map([['tls.key', { content: Buffer.from('k'), mode: 0o600 }]]),
     'installer',
   );
-  await files.makeDirectory(`${parent}/plain`);
-  const old = ['plain/tls.key.tmp643092404', '.serving.installer-0123456789ab', '.gone.cert-sync-0123456789ab'];
+  await files.makeDirectory(`${parent}/plain/deeper`);
+  await files.makeDirectory(`${parent}/../other`);
+  await files.makeDirectory('/elsewhere');
+  await files.link(join(root, 'elsewhere'), `${parent}/linked`);
+  const upstream = ['plain/tls.key.tmp643092404', 'plain/deeper/a.tmp1', '../other/b.tmp2', '../c.tmp3'];
+  const old = [...upstream, '.serving.installer-0123456789ab', '.gone.cert-sync-0123456789ab'];
+  await files.createFile('/elsewhere/d.tmp4', Buffer.from(''), 0o600);
   const young = ['plain/tls.crt.tmp1', '.serving.cert-sync-aaaaaaaaaaaa'];
   for (const name of [...old, ...young]) {
-    if (name.startsWith('.')) await files.makeDirectory(`${parent}/${name}`);
+    if (name.startsWith('.') && !name.startsWith('..')) await files.makeDirectory(`${parent}/${name}`);
     else await files.createFile(`${parent}/${name}`, Buffer.from(''), 0o600);
   }
   const past = new Date(Date.now() - 31 * 60_000);
   for (const name of old) await utimes(join(root, parent, name), past, past);
+  await utimes(join(root, 'elsewhere/d.tmp4'), past, past);
   await runPrune(OPTIONS, { files, clock: systemClock, log: silentLog });
   for (const name of old) assert.equal(await files.info(`${parent}/${name}`), undefined, name);
+  assert.ok(await files.info('/elsewhere/d.tmp4'), 'links are not followed');
   for (const name of [...young, 'serving/tls.key']) assert.ok(await files.info(`${parent}/${name}`), name);
 });
 

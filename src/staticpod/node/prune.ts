@@ -79,21 +79,18 @@ export async function runPrune(options: PruneOptions, { files, clock, log }: Pru
   }
   await removeOldTemporaries(files, resourceDir, now);
   if (certDir === undefined) return;
-  for (const kind of ['secrets', 'configmaps']) {
-    const parent = join(resourceDir, certDir, kind);
-    await removeOldUnfinished(files, parent, now);
-    for (const { name } of await files.list(parent)) await removeUpstreamTemporaries(files, join(parent, name), now);
-  }
+  const certificates = join(resourceDir, certDir);
+  for (const kind of ['secrets', 'configmaps']) await removeOldUnfinished(files, join(certificates, kind), now);
+  if ((await files.linkTarget(certificates)) === undefined) await removeUpstreamTemporaries(files, certificates, now);
 }
 
-/** Upstream's writers leave files such as `tls.key.tmp643092404` inside the directory (spec 30, 14.2.3). */
+/** Upstream's writers leave files such as `tls.key.tmp643092404` anywhere below the directory (spec 30, 14.2.3). */
 async function removeUpstreamTemporaries(files: Files, directory: string, now: Date): Promise<void> {
-  if ((await files.info(directory))?.kind !== 'directory') return;
   for (const { name, kind } of await files.list(directory)) {
+    const path = join(directory, name);
+    if (kind === 'directory') await removeUpstreamTemporaries(files, path, now);
     if (kind !== 'file' || !name.includes('.tmp')) continue;
-    const info = await files.info(join(directory, name));
-    if (info !== undefined && now.getTime() - info.modifiedAt.getTime() > LEFTOVER_AGE_MS) {
-      await files.remove(join(directory, name));
-    }
+    const info = await files.info(path);
+    if (info !== undefined && now.getTime() - info.modifiedAt.getTime() > LEFTOVER_AGE_MS) await files.remove(path);
   }
 }

@@ -49,6 +49,15 @@ const CASES: [
   ['a set with gaps is not complete (T14)', [at(1), at(9)], 9, LIMITS, [1, 9]],
   ['a set without gaps is', [at(3)], 3, { failed: 5, succeeded: 5 }, undefined],
   ['nothing is published', [at(0)], 0, LIMITS, undefined],
+  ['the largest number there is', [at(2147483647)], 2147483647, { failed: 1, succeeded: 2 }, [2147483646, 2147483647]],
+  [
+    'more than a pruner can be told: keep everything',
+    [at(2147483647, { lastFailedRevision: 2147483646 })],
+    2147483647,
+    { failed: -1, succeeded: 1 },
+    undefined,
+  ],
+  ['a limit as large as can be', [at(9), at(3)], 9, { failed: 2147483647, succeeded: 1 }, undefined],
 ];
 
 describe('what pruning keeps (spec 30, 14.1)', () => {

@@ -2,6 +2,7 @@ import type { Event, Pod } from 'kubernetes-types/core/v1.d.ts';
 import type { Condition } from '../../controller/condition.ts';
 import type { Reconcile } from '../../controller/reconcile.ts';
 import { minutes } from '../../kube/duration.ts';
+import { goQuote } from '../../kube/go-quote.ts';
 import { listAll } from '../../kube/list.ts';
 import type { Kube } from '../../kube/port.ts';
 import { EVENTS, PODS } from '../../kube/resource.ts';
@@ -12,6 +13,7 @@ import { INSTALLER_LABELS, revisionOfInstallerPod } from '../installer/pod-name.
 import { goTime } from '../nodes.ts';
 import type { Objects } from '../objects.ts';
 import type { StaticPodOperator } from '../operator.ts';
+import { parseRevision } from '../revision/number.ts';
 
 export interface InstallerStateOptions {
   readonly config: Pick<StaticPodOperatorConfig, 'operandNamespace'>;
@@ -52,7 +54,7 @@ export function stuckInstallers(pods: readonly Pod[], now: Date): { stuck: Pod[]
   const pending = pods
     .map(pod => ({ pod, since: pendingSince(pod) }))
     .filter(({ pod, since }) => {
-      return since !== undefined && revisionOfInstallerPod(pod.metadata?.name ?? '') >= (highest.get(nodeOf(pod)) ?? 0);
+      return since !== undefined && revisionIfNumbered(pod) >= (highest.get(nodeOf(pod)) ?? 0);
     });
   const dueAt = (since: Date | undefined) => (since?.getTime() ?? 0) + PENDING_LIMIT_MS;
   const later = pending.map(({ since }) => dueAt(since)).filter(time => time > now.getTime());
@@ -60,6 +62,11 @@ export function stuckInstallers(pods: readonly Pod[], now: Date): { stuck: Pod[]
     stuck: pending.filter(({ since }) => dueAt(since) <= now.getTime()).map(({ pod }) => pod),
     nextAt: later.length === 0 ? undefined : new Date(Math.min(...later)),
   };
+}
+
+/** A pod that carries the label of installers and no number does not hide what is wrong with the others. */
+function revisionIfNumbered({ metadata }: Pod): number {
+  return parseRevision(metadata?.name?.split('-')[1] ?? '') ?? 0;
 }
 
 /** For each of the three conditions the first pod that has that problem. */
@@ -83,7 +90,7 @@ function pendingConditions(pod: Pod): Condition[] {
     .map(({ name, state }) => ({ name, reason: state?.waiting?.reason ?? '', message: state?.waiting?.message ?? '' }))
     .filter(container => container.reason !== '')
     .map(container => {
-      const why = container.message === '' ? container.reason : JSON.stringify(container.message);
+      const why = container.message === '' ? container.reason : goQuote(container.message);
       const text = `${where} container "${container.name}" is waiting since ${since} because ${why}`;
       return condition('InstallerPodContainerWaitingDegraded', 'True', container.reason, text);
     });

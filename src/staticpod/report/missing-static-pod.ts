@@ -1,12 +1,11 @@
-import { load } from 'js-yaml';
 import type { ConfigMap, Pod } from 'kubernetes-types/core/v1.d.ts';
-import { errorText } from '../../controller/aggregate-error.ts';
 import { earlier, type Reconcile } from '../../controller/reconcile.ts';
 import { formatGoDuration, minutes, seconds } from '../../kube/duration.ts';
 import { CONFIG_MAPS, PODS } from '../../kube/resource.ts';
 import { mirrorPodName, type StaticPodOperatorConfig } from '../config.ts';
 import { REVISION_LABEL, timeOf } from '../installer/operand.ts';
 import { INSTALLER_LABELS, revisionOfInstallerPod } from '../installer/pod-name.ts';
+import { decodePod } from '../node/manifest.ts';
 import { notFound, type Objects } from '../objects.ts';
 import { copyName, parseRevision } from '../revision/number.ts';
 
@@ -30,15 +29,15 @@ export function missingStaticPodReconcile({ config, cached }: MissingStaticPodOp
   return async (_key, { clock, events }) => {
     const namespace = config.operandNamespace;
     const now = clock.now();
-    const isSingleNode = await config.topology?.();
-    const toleranceMs = isSingleNode === false ? MULTI_NODE_MS : SINGLE_NODE_MS;
     const failures: string[] = [];
     let againAt: Date | undefined;
     const installers = latestInstallers(await cached.list(PODS, { namespace, labels: INSTALLER_LABELS }));
     for (const { nodeName, revision, finishedAt } of installers) {
       if (finishedAt === undefined) continue;
       const name = copyName(`${config.operandName}-pod`, revision);
-      const thresholdMs = graceMs(await cached.get(CONFIG_MAPS, { namespace, name }), namespace, name) + toleranceMs;
+      const stopMs = graceMs(await cached.get(CONFIG_MAPS, { namespace, name }), namespace, name);
+      const isSingleNode = await config.topology?.();
+      const thresholdMs = stopMs + (isSingleNode === false ? MULTI_NODE_MS : SINGLE_NODE_MS);
       const dueMs = finishedAt.getTime() + thresholdMs + 1;
       if (now.getTime() < dueMs) {
         againAt = earlier(againAt, new Date(dueMs));
@@ -95,26 +94,18 @@ function graceMs(configMap: ConfigMap | undefined, namespace: string, name: stri
   const text = configMap.data?.['pod.yaml'];
   if (text === undefined) throw new Error(`didn't find required key "pod.yaml" in cm: ${name}/${namespace}`);
   const where = `pod.yaml of configmap ${namespace}/${name}`;
-  const pod = readYaml(text, where) as { spec?: { terminationGracePeriodSeconds?: unknown } };
-  const grace = pod.spec?.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
+  const spec: unknown = decodePod(text, where).spec ?? {};
+  if (typeof spec !== 'object' || spec === null || Array.isArray(spec)) {
+    throw new Error(`expected a mapping in spec, ${where}, found ${JSON.stringify(spec)}`);
+  }
+  const { terminationGracePeriodSeconds } = spec as { terminationGracePeriodSeconds?: unknown };
+  const grace = terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
   if (typeof grace !== 'number') {
     throw new Error(
       `expected a number in spec.terminationGracePeriodSeconds, ${where}, found ${JSON.stringify(grace)}`,
     );
   }
   return seconds(grace);
-}
-
-function readYaml(text: string, where: string): object {
-  let value: unknown;
-  try {
-    value = load(text);
-  } catch (error) {
-    throw new Error(`expected YAML in ${where}: ${errorText(error).split('\n', 1)[0]}`, { cause: error });
-  }
-  if (typeof value !== 'object' || value === null)
-    throw new Error(`expected a manifest in ${where}, found ${typeof value}`);
-  return value;
 }
 
 /** -1 = there is no pod. */

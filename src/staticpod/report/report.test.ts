@@ -51,7 +51,7 @@ describe('the state of static pods (spec 30, section 13)', () => {
     ['a short liveness probe counts too', { livenessProbe: probe(0, 1, 1) }, 11],
     ['readiness when it takes longer', { livenessProbe: probe(0, 1, 1), readinessProbe: probe(20, 10, 3) }, 60],
     ['startup comes on top', { startupProbe: probe(0, 5, 30) }, 190],
-    ['defaults of the API', { livenessProbe: {} }, 40],
+    ['what the API has not filled in is 0', { livenessProbe: {} }, 10],
   ];
   for (const [what, spec, expected] of allowances) {
     test(`the time a container may take: ${what}`, () => {
@@ -109,6 +109,21 @@ describe('installers that do not get going (spec 30, section 15)', () => {
     const same = [installer('installer-4-m0', 'Pending', 900), installer('installer-4-retry-1-m0', 'Failed', 1)];
     assert.equal(stuckInstallers(same, NOW).stuck.length, 1);
     assert.deepEqual(stuckInstallers([installer('installer-3-m0', 'Pending', undefined)], NOW).stuck, []);
+  });
+
+  test('a pod with the label and no number in its name counts as the oldest', () => {
+    const odd = installer('installer-x-m0', 'Pending', 900);
+    assert.deepEqual(stuckInstallers([odd, installer('installer-3-m0', 'Pending', 900)], NOW).stuck.length, 2);
+    assert.deepEqual(stuckInstallers([odd, installer('installer-3-m0', 'Running', 1)], NOW).stuck, []);
+  });
+
+  test('what a container waits for is quoted as Go does it', () => {
+    const waiting = [{ name: 'c', state: { waiting: { reason: 'R', message: 'no\u200b\u0001' } } }];
+    const [, found] = installerConditions(
+      [installer('installer-3-m0', 'Pending', 600, { containerStatuses: waiting })],
+      [],
+    );
+    assert.match(found?.message ?? '', /because "no\\u200b\\x01"$/);
   });
 
   test('each kind of trouble has its condition, and the first pod that has it is named', () => {
@@ -201,12 +216,25 @@ describe('a static pod that does not show up (spec 30, section 16)', () => {
     });
   }
 
+  test('the topology is asked only when an installer is done (16.3)', async () => {
+    const cluster = new TestCluster();
+    const topology = () => {
+      throw new Error('not known');
+    };
+    await cluster.run(missingStaticPodReconcile({ ...cluster.parts, config: { ...CONFIG, topology } }));
+    await assert.rejects((await world(topology)).run(), /not known/);
+  });
+
   test('a manifest that is none is told with where it is', async () => {
     for (const [text, expected] of [
-      ['spec: [', /^Error: expected YAML in pod.yaml of configmap openshift-test\/test-pod-4: /],
-      ['just words', /expected a manifest in pod.yaml of configmap openshift-test\/test-pod-4, found string/],
+      ['spec: [', /^Error: pod.yaml of configmap openshift-test\/test-pod-4 is not YAML: /],
+      ['just words', /pod.yaml of configmap openshift-test\/test-pod-4: expected a Pod, found a string/],
+      ['[]', /expected a Pod, found/],
+      ['{}', /expected a Pod, found kind undefined/],
+      ['kind: ConfigMap', /expected a Pod, found kind "ConfigMap"/],
+      ['{kind: Pod, spec: []}', /expected a mapping in spec, .*, found \[\]/],
       [
-        'spec: {terminationGracePeriodSeconds: "9"}',
+        '{kind: Pod, spec: {terminationGracePeriodSeconds: "9"}}',
         /expected a number in spec.terminationGracePeriodSeconds, .*, found "9"/,
       ],
     ] as const) {

@@ -121,10 +121,9 @@ function startupAllowanceMs(spec: Container | undefined): number {
   return Math.max(liveMs, probeMs(spec?.readinessProbe)) + probeMs(spec?.startupProbe) + GRACE_MS;
 }
 
-/** The defaults are those the API fills in. */
-function probeMs(probe: Probe | undefined): number {
-  if (probe === undefined) return 0;
-  return seconds((probe.initialDelaySeconds ?? 0) + (probe.failureThreshold ?? 3) * (probe.periodSeconds ?? 10));
+/** The API has filled the defaults in; what is still absent is 0. */
+function probeMs({ initialDelaySeconds = 0, failureThreshold = 0, periodSeconds = 0 }: Probe = {}): number {
+  return seconds(initialDelaySeconds + failureThreshold * periodSeconds);
 }
 
 function reportVersion(

@@ -85,7 +85,8 @@ async function finishRevision({ kube, signal }: ApplyContext, plan: RevisionPlan
     const ready = {
       ...status,
       metadata: { ...status.metadata, annotations },
-      data: { ...status.data, ...contentOf(plan) },
+      // One that was begun before keeps what it said then (spec 30, 8.4.2).
+      data: { ...contentOf(plan), ...status.data },
     };
     try {
       await kube.update(CONFIG_MAPS, ready, { signal });

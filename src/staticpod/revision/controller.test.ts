@@ -37,6 +37,10 @@ describe('deciding on a revision (spec 30, 8.2)', () => {
     test(what, () => assert.deepEqual(decideRevision(status, ready, comparison), expected));
   }
 
+  test('after the largest number there is none (26.2)', () => {
+    assert.throws(() => decideRevision(at(2 ** 31 - 1), 0, changed), /expected a revision number below 2147483647/);
+  });
+
   test('a number only ever grows', () => {
     assert.equal(publishRevision(at(4), 5).latestAvailableRevision, 5);
     for (const published of [5, 6]) {
@@ -93,9 +97,12 @@ describe('the revision controller', () => {
 
   test('goes on with one that was left unfinished, with what the sources are now (T01)', async () => {
     const cluster = await clusterAt(1);
-    await cluster.put(configMap('revision-status-2', { revision: '2' }, { [READY_ANNOTATION]: 'false' }));
+    const begun = { revision: '2', reason: 'why it was begun' };
+    await cluster.put(configMap('revision-status-2', begun, { [READY_ANNOTATION]: 'false' }));
     await cluster.put(secret('test-secret-2', { key: 'half-way' }));
     await cluster.run(revisionReconcile(cluster.parts));
+    const status = await cluster.kube.get(CONFIG_MAPS, { namespace: NAMESPACE, name: 'revision-status-2' });
+    assert.deepEqual(status.data, begun);
     assert.equal((await cluster.status()).latestAvailableRevision, 2);
     const { data } = await cluster.kube.get(SECRETS, { namespace: NAMESPACE, name: 'test-secret-2' });
     assert.equal(Buffer.from(data?.key ?? '', 'base64').toString(), 'new');
@@ -133,6 +140,15 @@ describe('the revision controller', () => {
     isDown = false;
     await cluster.run(revisionReconcile(cluster.parts));
     assert.equal((await cluster.status()).conditions?.[0]?.status, 'False');
+  });
+
+  test('a status object whose number nobody can read fails the pass and changes no condition (8.2.2)', async () => {
+    const cluster = await clusterAt(1);
+    const conditions = [{ type: 'RevisionControllerDegraded', status: 'False' as const }];
+    await cluster.operator.update(status => ({ ...status, conditions }));
+    await cluster.put(configMap('revision-status-2', { revision: 'two' }));
+    await assert.rejects(cluster.run(revisionReconcile(cluster.parts)), /revision-status-2, found "two"/);
+    assert.deepEqual((await cluster.status()).conditions, conditions);
   });
 
   test('a cache that is behind leads to nothing, not even to a complaint (T02, T23)', async () => {

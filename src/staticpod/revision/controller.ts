@@ -17,7 +17,7 @@ import {
 } from '../operator.ts';
 import { buildRevision } from './build.ts';
 import { type Comparison, compareRevision, readPairs } from './compare.ts';
-import { highestReadyRevision } from './number.ts';
+import { highestReadyRevision, LARGEST_REVISION, UnreadableRevision } from './number.ts';
 
 export interface RevisionControllerOptions {
   readonly config: Pick<
@@ -61,6 +61,8 @@ export function revisionReconcile(options: RevisionControllerOptions): Reconcile
     } catch (error) {
       if (error instanceof RetryRequest) throw error;
       if (error instanceof ConflictingRevision) throw new RetryRequest(error.message);
+      // Not knowing which revisions there are says nothing of those that run (spec 30, 8.2.2).
+      if (error instanceof UnreadableRevision) throw error;
       await report(options, failure('Error', error), context);
       throw error;
     }
@@ -92,7 +94,9 @@ export function decideRevision(
   const told = nodeStatuses
     .map(readNodeStatus)
     .flatMap(node => [node.currentRevision, node.targetRevision, node.lastFailedRevision]);
-  const revision = Math.max(published, highestReady, ...told) + 1;
+  const last = Math.max(published, highestReady, ...told);
+  if (last >= LARGEST_REVISION) throw new Error(`expected a revision number below ${LARGEST_REVISION}, found ${last}`);
+  const revision = last + 1;
   const { reason } = comparison;
   return { do: comparison.outcome === 'changed' ? 'build' : 'wait for sources', revision, reason };
 }

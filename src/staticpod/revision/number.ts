@@ -4,7 +4,7 @@ import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
 export const READY_ANNOTATION = 'operator.openshift.io/revision-ready';
 
 const STATUS_PREFIX = 'revision-status-';
-const LARGEST = 2 ** 31 - 1;
+export const LARGEST_REVISION = 2 ** 31 - 1;
 
 /** The ConfigMap that stands for a revision and owns everything that belongs to it. */
 export function revisionStatusName(revision: number): string {
@@ -28,16 +28,21 @@ export function isReadyRevision({ metadata }: ConfigMap): boolean {
 export function parseRevision(text: string): number | undefined {
   if (!/^[+-]?\d{1,20}$/.test(text)) return undefined;
   const revision = Number(text);
-  return revision >= -LARGEST - 1 && revision <= LARGEST ? revision : undefined;
+  return revision >= -LARGEST_REVISION - 1 && revision <= LARGEST_REVISION ? revision : undefined;
 }
 
-/** What `data.revision` of a status object says; undefined when it says nothing. Throws when that is no number. */
+/** A status object whose number nobody can read. */
+export class UnreadableRevision extends Error {
+  override readonly name = 'UnreadableRevision';
+}
+
+/** What `data.revision` of a status object says; undefined when it says nothing. Throws `UnreadableRevision`. */
 export function revisionOfStatus({ metadata, data }: ConfigMap): number | undefined {
   const text = data?.revision;
   if (text === undefined) return undefined;
   const revision = parseRevision(text);
   if (revision === undefined) {
-    throw new Error(
+    throw new UnreadableRevision(
       `expected a number in data.revision of configmap ${metadata?.namespace}/${metadata?.name}, found "${text}"`,
     );
   }
