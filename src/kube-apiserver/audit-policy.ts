@@ -1,17 +1,45 @@
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
-import type { Reconcile } from '../controller/reconcile.ts';
+import { errorText } from '../controller/aggregate-error.ts';
+import { type Reconcile, RetryRequest } from '../controller/reconcile.ts';
 import { applyConfigMap } from '../kube/apply.ts';
+import { isConflict } from '../kube/error.ts';
 import type { Kube } from '../kube/port.ts';
+import { condition } from '../staticpod/condition.ts';
 import { type Objects, writeIfNeeded } from '../staticpod/objects.ts';
+import type { StaticPodOperator } from '../staticpod/operator.ts';
 import { OPERAND_NAMESPACE } from './namespaces.ts';
 import { API_SERVERS, type AuditSpec, CLUSTER } from './resources.ts';
+import { isToAct } from './target-config/controller.ts';
 
-/** Keeps the audit policy as the APIServer asks for it. Its ConfigMap is required for every revision. */
-export function auditPolicyReconcile({ kube, cached }: { readonly kube: Kube; readonly cached: Objects }): Reconcile {
-  return async (_key, { events, signal }) => {
-    const apiServer = await cached.get(API_SERVERS, CLUSTER);
-    const required = auditPolicyConfigMap(apiServer?.spec?.audit ?? {});
-    await writeIfNeeded(cached, { kube, events, signal }, context => applyConfigMap(context, required));
+export interface AuditPolicyOptions {
+  readonly kube: Kube;
+  readonly operator: StaticPodOperator;
+  readonly cached: Objects;
+}
+
+const CONDITION = 'AuditPolicyDegraded';
+
+/**
+ * Keeps the audit policy as the APIServer asks for it. Its ConfigMap is required for every revision. Without an APIServer nobody
+ * knows what is asked for, and the policy stays.
+ */
+export function auditPolicyReconcile({ kube, operator, cached }: AuditPolicyOptions): Reconcile {
+  return async (_key, context) => {
+    const { events, signal } = context;
+    const { spec = {} } = await operator.read(signal);
+    if (!isToAct(spec.managementState, context)) return;
+    try {
+      const apiServer = await cached.get(API_SERVERS, CLUSTER);
+      if (apiServer === undefined) throw new Error('apiservers.config.openshift.io/cluster not found');
+      const required = auditPolicyConfigMap(apiServer.spec?.audit ?? {});
+      await writeIfNeeded(cached, { kube, events, signal }, apply => applyConfigMap(apply, required));
+    } catch (error) {
+      // Somebody else wrote first: nothing is wrong.
+      if (isConflict(error)) throw new RetryRequest(error.message);
+      await operator.setConditions([condition(CONDITION, 'True', 'Error', errorText(error))], signal);
+      throw error;
+    }
+    await operator.setConditions([condition(CONDITION, 'False')], signal);
   };
 }
 

@@ -29,6 +29,7 @@ import {
 } from './namespaces.ts';
 import { type KubeApiserverOperator, kubeApiserverOperator, runKubeApiserverOperator } from './operator.ts';
 import { API_SERVERS, CLUSTER, INFRASTRUCTURES, KUBE_API_SERVERS } from './resources.ts';
+import { ensureRotationBase, ROTATION_BASE, rotationBaseCondition } from './rotation/base.ts';
 import { eventually, NOW, prepareCluster, testClock } from './testing.ts';
 
 /** Made on the spot, so that only the virtual clock counts; RSA keys for tokens take long, and any key will do here. */
@@ -216,6 +217,9 @@ describe('the operator on an API in process', () => {
       'Upgradeable',
     ]);
     assert.ok(found);
+    // Of the operand nothing is said before it runs (spec 20, 6.4.5).
+    const { status: told } = await engine.kube.get(CLUSTER_OPERATORS, { name: 'kube-apiserver' });
+    assert.deepEqual(told?.versions, [{ name: 'raw-internal', version: '1.0.0' }]);
   });
 
   test('a change of the internal URL is followed without a restart of the operator', async () => {
@@ -370,17 +374,15 @@ describe('the operator on an API in process', () => {
   }
 });
 
-test('a shorter day counts for every chain, and stands in the way of an upgrade', async t => {
+test('a shorter day counts for every chain, for the programs on the nodes, and stands in the way of an upgrade', async t => {
   const clock = testClock();
   const engine = await startEngine({ clock });
   await prepareCluster(engine);
   await provideInputs(engine);
-  const base = { namespace: CONFIG_NAMESPACE, name: 'unsupported-cert-rotation-config' };
-  await engine.kube.create(CONFIG_MAPS, { metadata: base, data: { base: '1m' } });
   const stop = new AbortController();
   const { kube } = engine;
   const deps = { kube, clock, keys: fastKeys, events: recordingEvents(), log: silentLog, program: PROGRAM };
-  const running = runKubeApiserverOperator({ ...deps, keyAlgorithm: 'P-256' }, stop.signal);
+  const running = runKubeApiserverOperator({ ...deps, keyAlgorithm: 'P-256', dayMs: minutes(1) }, stop.signal);
   t.after(async () => {
     stop.abort();
     await running;
@@ -399,6 +401,17 @@ test('a shorter day counts for every chain, and stands in the way of an upgrade'
     return current?.conditions?.find(({ type }) => type === 'CertRotationTimeUpgradeable');
   });
   assert.deepEqual([condition.status, condition.reason], ['False', 'CertRotationBaseOverridden']);
+  assert.deepEqual((await kube.get(CONFIG_MAPS, ROTATION_BASE)).data, { base: '1m0s' });
+
+  const odd = rotationBaseCondition({ data: { base: '1\u0007"' } }).message;
+  assert.equal(odd, 'configmap["openshift-config"]/unsupported-cert-rotation-config .data["base"]=="1\\a\\""');
+
+  // What somebody has set counts more than a flag, and a day of 24 hours is worth no word.
+  await ensureRotationBase(kube, minutes(5));
+  assert.deepEqual((await kube.get(CONFIG_MAPS, ROTATION_BASE)).data, { base: '1m0s' });
+  await kube.delete(CONFIG_MAPS, ROTATION_BASE);
+  await ensureRotationBase(kube, days(1));
+  assert.equal(await getIfPresent(kube, CONFIG_MAPS, ROTATION_BASE), undefined);
 });
 
 async function authority(commonName: string) {

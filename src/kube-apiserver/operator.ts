@@ -28,6 +28,7 @@ import { staticPodMetrics } from '../staticpod/metrics.ts';
 import { cachedObjects } from '../staticpod/objects.ts';
 import { StaticPodOperator } from '../staticpod/operator.ts';
 import { RESOURCE_SYNC_RESYNC_MS, resourceSyncReconcile, SyncRules } from '../staticpod/resource-sync.ts';
+import { staleConditionsReconcile } from '../staticpod/stale-conditions.ts';
 import { countedTopology } from '../staticpod/topology.ts';
 import type { TrustGraph } from '../trust/graph.ts';
 import type { ObjectRef } from '../trust/object.ts';
@@ -55,7 +56,7 @@ import { nodeKubeconfigReconcile } from './node-kubeconfigs.ts';
 import { configObserverReconcile, ETCD_ENDPOINTS, register } from './observe/controller.ts';
 import { RELATED_OBJECTS } from './related-objects.ts';
 import { CLUSTER, KUBE_API_SERVERS, type KubeAPIServer } from './resources.ts';
-import { ROTATION_BASE, rotationBaseCondition } from './rotation/base.ts';
+import { ensureRotationBase, ROTATION_BASE, rotationBaseCondition } from './rotation/base.ts';
 import { rotationControllers } from './rotation/controllers.ts';
 import { followHostnames, hostnameReconcile, hostnameSources } from './rotation/follow-hostnames.ts';
 import { rotationUnits } from './rotation/units.ts';
@@ -95,6 +96,15 @@ export interface KubeApiserverOperator {
 
 const MINUTE = minutes(1);
 const NODE_KUBECONFIG_RESYNC_MS = minutes(5);
+/** Written by earlier releases under these names. */
+const STALE_CONDITIONS = [
+  'Available',
+  'Progressing',
+  'MutatingAdmissionWebhookConfigurationDegraded',
+  'ValidatingAdmissionWebhookConfigurationDegraded',
+  'CRDConversionWebhookConfigurationDegraded',
+  'VirtualResourceAdmissionDegraded',
+];
 
 /** Reads how long a day is, makes sure of what has to be there, and works until `signal` aborts: `rotunda kube-apiserver-operator`. */
 export async function runKubeApiserverOperator(
@@ -103,8 +113,15 @@ export async function runKubeApiserverOperator(
 ): Promise<void> {
   const { kube, clock, log } = deps;
   await ensureCluster(kube, signal);
+  if (deps.dayMs !== undefined) await ensureRotationBase(kube, deps.dayMs, signal);
   const scale = await readRotationScale(kube, CONFIG_NAMESPACE, clock, message => log.warn({}, message));
-  const dayMs = scale > 0 ? rotationDay(scale) : (deps.dayMs ?? rotationDay(0));
+  const dayMs = rotationDay(scale);
+  if (deps.dayMs !== undefined && deps.dayMs !== dayMs) {
+    log.warn(
+      { dayMs, given: deps.dayMs },
+      `${ROTATION_BASE.name} in ${ROTATION_BASE.namespace} says otherwise, and counts`,
+    );
+  }
   await kubeApiserverOperator({ ...deps, dayMs }).run(signal);
 }
 
@@ -147,7 +164,7 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
   const controller = (name: string, reconcile: Reconcile, triggers: Trigger[], resyncMs = MINUTE) =>
     new Controller({ name, reconcile, triggers, resyncMs, clock, events, log, metrics: metrics?.(name) });
   const degraded = (name: string, reconcile: Reconcile) =>
-    reportingDegraded(reconcile, { name, write: condition => operator.setConditions([condition]) });
+    reportingDegraded(reconcile, { name, write: condition => operator.setConditions([condition]), removable: true });
   const on = {
     operator: onChange(pods.operator),
     configMaps: (...namespaces: string[]) => namespaces.map(namespace => onChange(objects.in(namespace).configMaps)),
@@ -186,7 +203,7 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
       name: 'kube-apiserver',
       kube,
       policy: { inertia: inertiaOf(), relatedObjects: RELATED_OBJECTS },
-      operator: async () => ({ ...(await operator.reported()), versions: recorder.versions }),
+      operator: () => operator.reported(recorder.versions),
       cached: () => clusterOperators.get({ name: 'kube-apiserver' }),
     }),
     [on.operator, onChange(clusterOperators)],
@@ -235,7 +252,8 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
       onChange(pods.serviceAccounts),
       onChange(pods.roleBindings),
     ]),
-    controller('auditPolicyController', degraded('AuditPolicy', auditPolicyReconcile(shared)), [
+    controller('auditPolicyController', auditPolicyReconcile(shared), [
+      on.operator,
       onChange(config.apiServers),
       ...on.configMaps(OPERAND_NAMESPACE),
     ]),
@@ -259,6 +277,7 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
         when: ({ metadata }) => metadata?.name?.startsWith(PUBLIC_KEYS.name) ?? false,
       }),
     ]),
+    controller('RemoveStaleConditionsController', staleConditionsReconcile(operator, STALE_CONDITIONS), [on.operator]),
     controller('ServiceAccountIssuerController', issuerReconcile(shared), [
       on.operator,
       onChange(config.authentications),

@@ -34,7 +34,7 @@ export interface KubeAPIServerStatus extends StaticPodOperatorStatus {
 /** The issuer without an expiration is the active one. */
 export interface ServiceAccountIssuer {
   readonly name: string;
-  readonly expirationTime?: string;
+  readonly expirationTime?: string | null;
 }
 
 export interface APIServer extends KubeObject {
@@ -47,7 +47,7 @@ export interface APIServer extends KubeObject {
 }
 
 export interface NamedServingCert {
-  readonly names?: readonly string[];
+  readonly names?: readonly string[] | null;
   readonly servingCertificate?: { readonly name?: string };
 }
 
@@ -69,7 +69,7 @@ export interface Authentication extends KubeObject {
 export interface Infrastructure extends KubeObject {
   spec?: {
     readonly cloudConfig?: { readonly name?: string; readonly key?: string };
-    readonly platformSpec?: { readonly type?: string };
+    readonly platformSpec?: { readonly type?: string; readonly external?: { readonly platformName?: string } };
   };
   status?: {
     readonly apiServerURL?: string;
@@ -79,7 +79,11 @@ export interface Infrastructure extends KubeObject {
     readonly controlPlaneTopology?: string;
     readonly infrastructureTopology?: string;
     readonly platform?: string;
-    readonly platformStatus?: { readonly type?: string };
+    readonly platformStatus?: {
+      readonly type?: string;
+      readonly aws?: { readonly region?: string };
+      readonly gcp?: { readonly region?: string };
+    };
   };
 }
 
@@ -92,6 +96,11 @@ export interface Network extends KubeObject {
 }
 
 export interface Proxy extends KubeObject {
+  spec?: {
+    readonly httpProxy?: string;
+    readonly httpsProxy?: string;
+    readonly trustedCA?: { readonly name?: string };
+  };
   status?: { readonly httpProxy?: string; readonly httpsProxy?: string; readonly noProxy?: string };
 }
 

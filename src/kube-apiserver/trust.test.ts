@@ -3,10 +3,11 @@ import { describe, test } from 'node:test';
 import { effectOfChange, verdictOf } from '../trust/effect.ts';
 import { type Flow, type Holding, placeOf, type Side } from '../trust/graph.ts';
 import { configMap, isSameObject, type ObjectRef, objectText, secret } from '../trust/object.ts';
+import { servedCertificate } from '../trust/serving.ts';
 import { KUBE_APISERVER_CHAINS } from './chains.ts';
 import { FIXED_COPIES } from './copies.ts';
 import { CONFIG_NAMESPACE, MANAGED_NAMESPACE, OPERAND_NAMESPACE, OPERATOR_NAMESPACE } from './namespaces.ts';
-import { kubeApiserverTrust } from './trust.ts';
+import { kubeApiserverTrust, servedCertificates } from './trust.ts';
 
 const graph = kubeApiserverTrust();
 const holdings = (side: Side): Holding[] =>
@@ -169,3 +170,17 @@ function reaches(from: ObjectRef, to: ObjectRef, flows: readonly Flow[] = graph.
   };
   return walk(from);
 }
+
+test('names that a user gave outrank the built-in certificates, names inside a certificate do not (spec 20, 8.3.3)', () => {
+  const hostnames = {
+    'service-network': ['kubernetes'],
+    'external-load-balancer': ['api.example'],
+    'internal-load-balancer': ['api-int.example'],
+  };
+  const seen = (isExplicit: boolean) =>
+    servedCertificate(servedCertificates(hostnames, [{ names: ['api.example'], isExplicit }]), {
+      serverName: 'api.example',
+    }).name;
+  assert.equal(seen(true), 'user-serving-cert-000');
+  assert.equal(seen(false), 'external-loadbalancer-serving-certkey');
+});

@@ -1,6 +1,6 @@
 import type { Delivery, Edge, Flow, Foreign, Holding, Side, TrustGraph } from '../trust/graph.ts';
 import { configMap, type ObjectRef, secret } from '../trust/object.ts';
-import type { ServedCertificates } from '../trust/serving.ts';
+import type { NamedCertificate, ServedCertificates } from '../trust/serving.ts';
 import { type DynamicHostnames, KUBE_APISERVER_CHAINS, type ObjectName } from './chains.ts';
 import { COMBINED_BUNDLES } from './combined-bundles.ts';
 import { type CopyRule, FIXED_COPIES } from './copies.ts';
@@ -269,10 +269,13 @@ function published(file: string, by: string, takes: 'watch' | 'restart' | 'on-us
   return { object: configMap(MANAGED, 'kube-apiserver-server-ca'), elsewhere: { file, takes, by } };
 }
 
-/** The certificates kube-apiserver chooses from, with the host names that are dynamic and those the user gave. */
+/**
+ * The certificates kube-apiserver chooses from, with the host names that are dynamic and those of the user's certificates: the names
+ * the user gave with one, or else those inside it.
+ */
 export function servedCertificates(
   hostnames: Readonly<Record<DynamicHostnames, readonly string[]>>,
-  userNames: readonly (readonly string[])[] = [],
+  users: readonly Omit<NamedCertificate, 'object'>[] = [],
 ): ServedCertificates {
   const builtIn = NAMED_CERTIFICATES.map(name => {
     const chain = KUBE_APISERVER_CHAINS.find(({ target }) => target.name === name);
@@ -281,10 +284,6 @@ export function servedCertificates(
     const names = typeof creator.hostnames === 'string' ? hostnames[creator.hostnames] : creator.hostnames;
     return { object: secret(OPERAND, name), names };
   });
-  const users = userNames.map((names, index) => ({
-    object: secret(OPERAND, userCertificateName(index)),
-    names,
-    isExplicit: true,
-  }));
-  return { fallback: secret(OPERAND, 'service-network-serving-certkey'), named: [...builtIn, ...users] };
+  const ofUsers = users.map((user, index) => ({ ...user, object: secret(OPERAND, userCertificateName(index)) }));
+  return { fallback: secret(OPERAND, 'service-network-serving-certkey'), named: [...builtIn, ...ofUsers] };
 }

@@ -18,6 +18,7 @@ import {
   KUBE_API_SERVERS,
   type PodNetworkConnectivityCheck,
 } from '../resources.ts';
+import { isToAct } from '../target-config/controller.ts';
 import { valueAt } from '../target-config/merge.ts';
 
 export interface CheckInputs {
@@ -69,8 +70,10 @@ export function connectivityCheckReconcile({
   readonly kube: Kube;
   readonly cached: Objects;
 }): Reconcile {
-  return async (_key, { events, signal }) => {
+  return async (_key, reconciling) => {
+    const { events, signal } = reconciling;
     const operator = await cached.get(KUBE_API_SERVERS, CLUSTER);
+    if (!isToAct(operator?.spec?.managementState, reconciling)) return;
     const wanted = wantedChecks({
       observedConfig: operator?.spec?.observedConfig ?? {},
       infrastructure: await cached.get(INFRASTRUCTURES, CLUSTER),

@@ -14,7 +14,7 @@ export interface IssuerOptions {
 export function issuerReconcile({ kube, cached }: IssuerOptions): Reconcile {
   return async (_key, { clock, events, signal }) => {
     const authentication = await cached.get(AUTHENTICATIONS, CLUSTER);
-    const wanted = authentication?.spec?.serviceAccountIssuer ?? '';
+    const wanted = authentication && (authentication.spec?.serviceAccountIssuer ?? '');
     let decision: IssuerDecision = { action: 'keep' };
     const mutate = (operator: KubeAPIServer): KubeAPIServer => {
       decision = decideIssuers(wanted, operator.status?.serviceAccountIssuers ?? [], clock.now());

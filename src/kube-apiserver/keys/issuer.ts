@@ -13,10 +13,21 @@ export type IssuerDecision =
   | { readonly action: 'set'; readonly issuers: readonly ServiceAccountIssuer[]; readonly event: string }
   | { readonly action: 'fail'; readonly error: string };
 
-/** What `status.serviceAccountIssuers` must be, given what the Authentication asks for (spec 20, 8.4). */
-export function decideIssuers(wanted: string, issuers: readonly ServiceAccountIssuer[], now: Date): IssuerDecision {
-  if (wanted === '' && issuers.length === 1 && issuers[0]?.name === DEFAULT_ISSUER) return { action: 'keep' };
-  if (wanted === '' || issuers.length === 0) {
+/**
+ * What `status.serviceAccountIssuers` must be, given what the Authentication asks for: nothing when its field is empty, undefined
+ * when there is none (spec 20, 8.4).
+ */
+export function decideIssuers(
+  wanted: string | undefined,
+  issuers: readonly ServiceAccountIssuer[],
+  now: Date,
+): IssuerDecision {
+  if (!wanted && issuers.length === 1 && issuers[0]?.name === DEFAULT_ISSUER) return { action: 'keep' };
+  // An object that is gone is no wish to trust nobody any more: tokens of all issuers in the list would be refused.
+  if (wanted === undefined && issuers.length > 0) {
+    return { action: 'fail', error: 'authentications.config.openshift.io/cluster not found' };
+  }
+  if (!wanted || issuers.length === 0) {
     return {
       action: 'set',
       issuers: [{ name: DEFAULT_ISSUER }],
@@ -27,7 +38,7 @@ export function decideIssuers(wanted: string, issuers: readonly ServiceAccountIs
   if (active === wanted) return pruneExpired(issuers, now);
   const expirationTime = formatRfc3339(new Date(now.getTime() + TRUSTED_MS));
   const others = issuers
-    .map(issuer => (issuer.expirationTime === undefined ? { name: issuer.name, expirationTime } : issuer))
+    .map(issuer => (isActive(issuer) ? { name: issuer.name, expirationTime } : issuer))
     .filter(({ name }) => name !== wanted);
   const result = [{ name: wanted }, ...others];
   if (result.length > MOST_ISSUERS) {
@@ -40,17 +51,21 @@ export function decideIssuers(wanted: string, issuers: readonly ServiceAccountIs
 
 /** The issuer that new tokens name. */
 export function activeIssuer(issuers: readonly ServiceAccountIssuer[]): string | undefined {
-  return issuers.find(({ expirationTime }) => expirationTime === undefined)?.name;
+  return issuers.find(isActive)?.name;
 }
 
 /** The issuers of older tokens. */
 export function trustedIssuers(issuers: readonly ServiceAccountIssuer[]): string[] {
-  return issuers.filter(({ expirationTime }) => expirationTime !== undefined).map(({ name }) => name);
+  return issuers.filter(issuer => !isActive(issuer)).map(({ name }) => name);
+}
+
+function isActive({ expirationTime }: ServiceAccountIssuer): boolean {
+  return !expirationTime;
 }
 
 function pruneExpired(issuers: readonly ServiceAccountIssuer[], now: Date): IssuerDecision {
   const ends = ({ expirationTime }: ServiceAccountIssuer) =>
-    expirationTime === undefined ? Number.POSITIVE_INFINITY : Date.parse(expirationTime);
+    expirationTime ? Date.parse(expirationTime) : Number.POSITIVE_INFINITY;
   const kept = issuers.filter(issuer => ends(issuer) > now.getTime());
   if (kept.length === issuers.length) {
     const next = Math.min(...issuers.map(ends));

@@ -1,5 +1,8 @@
 import type { Registry } from '@prometheus-io/client';
 import { collectGauge } from '../../controller/collected-gauge.ts';
+import { effectOfChange } from '../../trust/effect.ts';
+import { type ObjectRef, objectText } from '../../trust/object.ts';
+import { kubeApiserverTrust } from '../trust.ts';
 import type { CertificateReport, ManagedCertificate } from './managed-certificates.ts';
 
 export const NOT_AFTER_METRIC = 'rotunda_certificate_not_after_timestamp_seconds';
@@ -9,7 +12,7 @@ export const UNREADABLE_METRIC = 'rotunda_certificate_unreadable';
 export const OBJECTS_METRIC = 'rotunda_certificates';
 export const SOURCE_UP_METRIC = 'rotunda_certificate_source_up';
 
-const LABELS = ['kind', 'namespace', 'name', 'role', 'subject', 'issuer', 'owner', 'superseded'] as const;
+const LABELS = ['kind', 'namespace', 'name', 'role', 'subject', 'issuer', 'owner', 'consumers', 'superseded'] as const;
 
 export interface CertificateMetricsOptions {
   /** Looked at when somebody asks. */
@@ -65,5 +68,20 @@ export function certificateMetrics(registry: Registry, { report, isUp }: Certifi
 
 function labelsOf({ object, role, subject, issuer, owner, isSuperseded }: ManagedCertificate) {
   const { kind, namespace, name } = object;
-  return { kind, namespace, name, role, subject, issuer, owner, superseded: String(isSuperseded) };
+  const consumers = consumersOf(object);
+  return { kind, namespace, name, role, subject, issuer, owner, consumers, superseded: String(isSuperseded) };
+}
+
+const TRUST = kubeApiserverTrust();
+const consumers = new Map<string, string>();
+
+/** The processes that a change of the object reaches, so that an alert names who is hit (spec 70, 9.10). */
+function consumersOf(object: ObjectRef): string {
+  const id = objectText(object);
+  let known = consumers.get(id);
+  if (known === undefined) {
+    const processes = effectOfChange(TRUST, object).flatMap(({ uses }) => uses.map(({ process }) => process));
+    consumers.set(id, (known = [...new Set(processes)].sort().join(',')));
+  }
+  return known;
 }

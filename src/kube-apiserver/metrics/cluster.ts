@@ -14,8 +14,12 @@ export function clusterMetrics(
     help: 'The platform the cluster runs on; 0 for none.',
     labels: ['type', 'region', 'external'],
     values: () => {
-      const type = read.infrastructure()?.status?.platformStatus?.type ?? '';
-      return type === '' ? [] : [[{ type, region: '', external: '' }, type === 'None' ? 0 : 1]];
+      const { spec, status } = read.infrastructure() ?? {};
+      const { type = '', aws, gcp } = status?.platformStatus ?? {};
+      if (type === '') return [];
+      const region = type === 'None' ? '' : ((aws ?? gcp)?.region ?? '');
+      const external = type === 'External' ? (spec?.platformSpec?.external?.platformName ?? '') : '';
+      return [[{ type, region, external }, type === 'None' ? 0 : 1]];
     },
   });
   collectGauge(registry, {
@@ -23,10 +27,12 @@ export function clusterMetrics(
     help: 'Whether the cluster goes out through a proxy, by kind.',
     labels: ['type'],
     values: () => {
-      const { status = {} } = read.proxy() ?? {};
+      const proxy = read.proxy();
+      if (proxy === undefined) return [];
       return [
-        [{ type: 'http' }, status.httpProxy ? 1 : 0],
-        [{ type: 'https' }, status.httpsProxy ? 1 : 0],
+        [{ type: 'http' }, proxy.spec?.httpProxy ? 1 : 0],
+        [{ type: 'https' }, proxy.spec?.httpsProxy ? 1 : 0],
+        [{ type: 'trusted_ca' }, proxy.spec?.trustedCA?.name ? 1 : 0],
       ];
     },
   });

@@ -5,14 +5,37 @@ import { reconcileUnit } from '../../certrotation/reconcile.ts';
 import { at, NOW, SIGNER, testRotation, UNIT } from '../../certrotation/testing.ts';
 import { createRegistry } from '../../controller/metrics.ts';
 import { SECRETS } from '../../kube/resource.ts';
+import type { Infrastructure, Proxy } from '../resources.ts';
 import { certificateMetrics } from './certificates.ts';
-import { terminationMetrics } from './cluster.ts';
+import { clusterMetrics, terminationMetrics } from './cluster.ts';
 import { reportCertificates } from './managed-certificates.ts';
 
 test('a source that has not been read yet says so', async () => {
   const registry = createRegistry();
   certificateMetrics(registry, { report: () => ({ certificates: [], unreadable: [] }), isUp: () => false });
   assert.match(await registry.metrics(), /rotunda_certificate_source_up 0/);
+});
+
+test('a certificate names the processes that its change reaches (spec 70, 9.10)', async () => {
+  const registry = createRegistry();
+  const certificate = {
+    object: { kind: 'Secret', namespace: 'openshift-kube-apiserver', name: 'kubelet-client' },
+    role: 'target',
+    subject: 's',
+    issuer: 'i',
+    owner: 'o',
+    notBefore: NOW,
+    notAfter: NOW,
+    isSuperseded: false,
+  } as const;
+  certificateMetrics(registry, {
+    report: () => ({ certificates: [certificate], unreadable: [] }),
+    isUp: () => true,
+  });
+  assert.match(
+    await registry.metrics(),
+    /not_after_timestamp_seconds\{.*name="kubelet-client",.*owner="o",consumers="kube-apiserver[^"]*",superseded="false"\}/,
+  );
 });
 
 test('a static pod that is replaced shows only in its time of creation; late connections are counted', async () => {
@@ -40,6 +63,40 @@ test('a static pod that is replaced shows only in its time of creation; late con
   assert.match(text, /termination_event_time\{name="kube-apiserver-m0",eventName="TerminationStart"\} 1767225610/);
   assert.match(text, /eventName="StaticPodRecreated"\} 1767229200/);
   assert.doesNotMatch(text, /somebody-else|Killing/);
+});
+
+test('facts about the cluster: platform with region or name, proxy by kind (spec 20, 9.2)', async () => {
+  const text = async (infrastructure?: Infrastructure, proxy?: Proxy) => {
+    const registry = createRegistry();
+    clusterMetrics(registry, '1', { infrastructure: () => infrastructure, proxy: () => proxy });
+    return (await registry.metrics()).split('\n').filter(line => line.startsWith('cluster_'));
+  };
+  const external = { platformSpec: { external: { platformName: 'mine' } } };
+  for (const [infrastructure, labels, value] of [
+    [
+      { status: { platformStatus: { type: 'AWS', aws: { region: 'eu-1' } } } },
+      'type="AWS",region="eu-1",external=""',
+      1,
+    ],
+    [
+      { status: { platformStatus: { type: 'GCP', gcp: { region: 'us-2' } } } },
+      'type="GCP",region="us-2",external=""',
+      1,
+    ],
+    [
+      { spec: external, status: { platformStatus: { type: 'External' } } },
+      'type="External",region="",external="mine"',
+      1,
+    ],
+    [{ status: { platformStatus: { type: 'None' } } }, 'type="None",region="",external=""', 0],
+  ] as [Infrastructure, string, number][]) {
+    assert.deepEqual(await text(infrastructure), [`cluster_infrastructure_provider{${labels}} ${value}`]);
+  }
+  assert.deepEqual(await text(undefined, { spec: { httpProxy: 'http://p', trustedCA: { name: 'ca' } } }), [
+    'cluster_proxy_enabled{type="http"} 1',
+    'cluster_proxy_enabled{type="https"} 0',
+    'cluster_proxy_enabled{type="trusted_ca"} 1',
+  ]);
 });
 
 test('a certificate that is not replaced stays due since it was', async () => {

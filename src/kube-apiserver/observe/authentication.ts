@@ -14,10 +14,10 @@ export const oauthMetadata: Observer = {
   paths: [METADATA_FILE],
   observe({ authentication }) {
     if (authentication === undefined) return { config: {} };
-    const { spec = {}, status = {} } = authentication;
-    const own = spec.oauthMetadata?.name ?? '';
-    const isBuiltIn = (spec.type ?? '') === '' || spec.type === 'IntegratedOAuth';
-    const builtIn = isBuiltIn ? (status.integratedOAuthMetadata?.name ?? '') : '';
+    const { spec, status } = authentication;
+    const own = spec?.oauthMetadata?.name ?? '';
+    const isBuiltIn = (spec?.type ?? '') === '' || spec?.type === 'IntegratedOAuth';
+    const builtIn = isBuiltIn ? (status?.integratedOAuthMetadata?.name ?? '') : '';
     const source = own !== '' ? at(CONFIG_NAMESPACE, own) : builtIn !== '' ? at(MANAGED_NAMESPACE, builtIn) : undefined;
     const copies = [{ ...OBSERVED_COPIES.oauthMetadata, source }];
     if (source === undefined) return { config: {}, copies };
@@ -60,7 +60,8 @@ export const serviceAccountIssuer: Observer = {
     if (active.includes(':') && !URL.canParse(active)) {
       return unchanged(previous, `service account issuer ${JSON.stringify(active)} has a colon but is no URL`);
     }
-    const all = [active, ...trustedIssuers(issuers)];
+    // kube-apiserver does not start with an issuer that is named twice.
+    const all = [...new Set([active, ...trustedIssuers(issuers)])];
     const external = infrastructure?.status?.apiServerURL ?? '';
     if (active === DEFAULT_ISSUER && external === '') {
       return unchanged(previous, 'APIServerURL missing from infrastructure/cluster');

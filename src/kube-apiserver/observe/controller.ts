@@ -68,7 +68,7 @@ async function readInputs(cached: Objects): Promise<ObserveInputs> {
   ];
   const named = apiServer?.spec?.servingCerts?.namedCertificates ?? [];
   const webhook = authentication?.spec?.webhookTokenAuthenticator?.kubeConfig?.name;
-  for (const name of [...named.map(({ servingCertificate }) => servingCertificate?.name), webhook]) {
+  for (const name of [...named.map(entry => entry?.servingCertificate?.name), webhook]) {
     if (name) secrets.set(name, await readSecret({ namespace: CONFIG_NAMESPACE, name }));
   }
   return {

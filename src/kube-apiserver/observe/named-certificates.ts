@@ -15,12 +15,12 @@ export const namedCertificates: Observer = {
     if (apiServer === undefined) return { config: {}, copies: copiesOf([]) };
     const entries = apiServer.spec?.servingCerts?.namedCertificates ?? [];
     const problem = problemOf(entries, name => userSecret(name) !== undefined);
-    if (problem !== undefined) return unchanged(previous, problem, FAILED);
+    if (problem !== undefined) return unchanged(previous, problem.message, problem.event);
     const named = [
       ...NAMED_CERTIFICATES.map(secret => filesOf(secret)),
-      ...entries.map(({ names = [] }, index) => ({
+      ...entries.map((entry, index) => ({
         ...filesOf(userCertificateName(index)),
-        ...(names.length === 0 ? {} : { names }),
+        ...(namesOf(entry).length === 0 ? {} : { names: namesOf(entry) }),
       })),
     ];
     return { config: nested(PATH, named), copies: copiesOf(entries) };
@@ -37,23 +37,37 @@ export const userClientCA: Observer = {
   },
 };
 
-function problemOf(entries: readonly NamedServingCert[], hasSecret: (name: string) => boolean): string | undefined {
+interface Problem {
+  readonly message: string;
+  /** What the user got wrong is an event too; what may still come is not. */
+  readonly event?: string;
+}
+
+function problemOf(entries: readonly NamedServingCert[], hasSecret: (name: string) => boolean): Problem | undefined {
   const where = 'spec.servingCerts.namedCertificates';
   if (entries.length > MOST_USER_CERTIFICATES) {
-    return `${where} cannot have more than ${MOST_USER_CERTIFICATES} entries`;
+    return { message: `${where} cannot have more than ${MOST_USER_CERTIFICATES} entries`, event: FAILED };
   }
   const owners = new Map<string, number>();
-  for (const [index, { names = [], servingCertificate }] of entries.entries()) {
-    const secret = servingCertificate?.name ?? '';
-    if (secret === '') return `${where}[${index}].servingCertificate.name cannot be empty`;
-    if (!hasSecret(secret)) return `${where}[${index}]: secret ${CONFIG_NAMESPACE}/${secret} not found`;
-    for (const name of new Set(names)) {
+  for (const [index, entry] of entries.entries()) {
+    const secret = entry?.servingCertificate?.name ?? '';
+    if (secret === '') {
+      return { message: `${where}[${index}].servingCertificate.name cannot be empty`, event: FAILED };
+    }
+    if (!hasSecret(secret)) return { message: `${where}[${index}]: secret ${CONFIG_NAMESPACE}/${secret} not found` };
+    for (const name of namesOf(entry)) {
       const owner = owners.get(name);
-      if (owner !== undefined) return `${where}: the name ${JSON.stringify(name)} is in entries ${owner} and ${index}`;
+      if (owner !== undefined) {
+        return { message: `${where}: the name ${JSON.stringify(name)} is in entries ${owner} and ${index}` };
+      }
       owners.set(name, index);
     }
   }
   return undefined;
+}
+
+function namesOf({ names }: NamedServingCert): readonly string[] {
+  return names ?? [];
 }
 
 /** One rule for each number; those without an entry have their Secret deleted. */

@@ -5,20 +5,20 @@ import { type Observer, unchanged } from './observation.ts';
 
 const RESTRICTED = ['admission', 'pluginConfig', 'network.openshift.io/RestrictedEndpointsAdmission', 'configuration'];
 
-/** Endpoints of users may not point into the networks of pods and services. */
+const RESTRICTED_TYPE = { apiVersion: 'network.openshift.io/v1', kind: 'RestrictedEndpointsAdmissionConfig' };
+
+/** Endpoints of users may not point into the networks of pods and services. One of them alone does not lift the other's restriction. */
 export const restrictedNetworks: Observer = {
   paths: [RESTRICTED],
   observe({ network }, previous) {
-    const cidrs = [...clusterNetworks(network), ...serviceNetworks(network)];
-    const problem = networkProblem(network);
-    if (problem !== undefined) return unchanged(previous, problem);
-    return {
-      config: nested(RESTRICTED, {
-        apiVersion: 'network.openshift.io/v1',
-        kind: 'RestrictedEndpointsAdmissionConfig',
-        restrictedCIDRs: cidrs,
-      }),
-    };
+    const pods = clusterNetworks(network);
+    const problem =
+      networkProblem(network) ??
+      (pods.length === 0 ? 'networks.config.openshift.io/cluster has no status.clusterNetwork' : undefined);
+    // The configuration says what it is in any case, as 4.16 has it.
+    if (problem !== undefined) return unchanged(mergeConfigs(previous, nested(RESTRICTED, RESTRICTED_TYPE)), problem);
+    const restrictedCIDRs = [...pods, ...serviceNetworks(network)];
+    return { config: nested(RESTRICTED, { ...RESTRICTED_TYPE, restrictedCIDRs }) };
   },
 };
 
@@ -68,9 +68,11 @@ const PROXY = ['targetconfigcontroller', 'proxy'];
 export const proxyVariables: Observer = {
   paths: [PROXY],
   observe({ proxy }) {
-    const { httpProxy = '', httpsProxy = '', noProxy = '' } = proxy?.status ?? {};
+    const { httpProxy, httpsProxy, noProxy } = proxy?.status ?? {};
     const variables = { HTTP_PROXY: httpProxy, HTTPS_PROXY: httpsProxy, NO_PROXY: noProxy };
-    const present = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''));
+    const present = Object.fromEntries(
+      Object.entries(variables).flatMap(([name, value]) => (value ? [[name, value] as const] : [])),
+    );
     return { config: Object.keys(present).length === 0 ? {} : nested(PROXY, present) };
   },
 };
@@ -85,7 +87,7 @@ function networkProblem(network: Network | undefined): string | undefined {
 }
 
 function clusterNetworks(network: Network | undefined): string[] {
-  return (network?.status?.clusterNetwork ?? []).map(({ cidr = '' }) => cidr);
+  return (network?.status?.clusterNetwork ?? []).map(({ cidr }) => cidr ?? '');
 }
 
 function serviceNetworks(network: Network | undefined): readonly string[] {

@@ -21,8 +21,6 @@ export interface ObserveInputs {
   readonly encryptionSource?: Secret | undefined;
   /** A Secret of `openshift-config`. */
   readonly userSecret: (name: string) => Secret | undefined;
-  /** Whether kube-apiserver has cloud providers built in; those of today have none. */
-  readonly hasInTreeCloudProviders?: boolean | undefined;
 }
 
 /** What one observer makes of it. */

@@ -130,3 +130,118 @@ test('two entries for one name are refused', () => {
   assert.match(errors.join(), /the name "same" is in entries 0 and 1/);
   assert.ok(!copies.some(({ destination }) => destination.name.startsWith('user-serving')));
 });
+
+test('one name twice in the same entry is refused too; what may still come is no event (spec 20, 8.3)', () => {
+  const named = (namedCertificates: object[], hasSecret = true) =>
+    observe({
+      userSecret: () => (hasSecret ? {} : undefined),
+      apiServer: { spec: { servingCerts: { namedCertificates } } },
+    });
+  const twice = named([{ names: ['same', 'same'], servingCertificate: { name: 's' } }]);
+  assert.match(twice.errors.join(), /the name "same" is in entries 0 and 0/);
+  const missing = named([{ servingCertificate: { name: 's' } }], false);
+  assert.match(missing.errors.join(), /secret openshift-config\/s not found/);
+  const reasons = ({ events }: typeof twice) =>
+    events.map(({ reason }) => reason).filter(reason => /NamedCert/.test(reason));
+  assert.deepEqual([reasons(twice), reasons(missing)], [[], []]);
+  assert.deepEqual(reasons(named([{ names: ['a'] }])), ['ObserveNamedCertificatesFailed']);
+});
+
+describe('the configuration of the cloud provider (spec 20, 2.4)', () => {
+  const file = (inputs: Partial<ObserveInputs>) =>
+    valueAt(observe(inputs).config, ['apiServerArguments', 'cloud-config']);
+  const on = (platform: string, spec: object = {}) => ({
+    infrastructure: { spec, status: { platform, platformStatus: { type: platform } } },
+  });
+  const own = { cloudConfig: { name: 'cloud-provider-config', key: 'config' } };
+  const directory = '/etc/kubernetes/static-pod-resources/configmaps/cloud-config';
+
+  for (const platform of ['AWS', 'Azure', 'GCP', 'VSphere']) {
+    test(`${platform}: copied and given to the server; which provider it is is not said`, () => {
+      assert.deepEqual(file(on(platform, own)), [`${directory}/config`]);
+      assert.deepEqual(rule(on(platform, own), 'cloud-config'), {
+        namespace: 'openshift-config',
+        name: 'cloud-provider-config',
+      });
+      const prepared = { ...on(platform, own), cloudConfig: {} };
+      assert.deepEqual(file(prepared), [`${directory}/cloud.conf`]);
+      assert.deepEqual(rule(prepared, 'cloud-config'), {
+        namespace: 'openshift-config-managed',
+        name: 'kube-cloud-config',
+      });
+      assert.equal(valueAt(observe(on(platform, own)).config, ['apiServerArguments', 'cloud-provider']), undefined);
+    });
+  }
+
+  test('elsewhere the copy goes away; without an Infrastructure it is left alone', () => {
+    const copies = (inputs: Partial<ObserveInputs>) =>
+      observe(inputs).copies.filter(({ destination }) => destination.name === 'cloud-config');
+    for (const inputs of [on('OpenStack', own), on('AWS'), on('None')]) {
+      assert.equal(file(inputs), undefined);
+      assert.deepEqual(
+        copies(inputs).map(({ source }) => source),
+        [undefined],
+      );
+    }
+    assert.deepEqual(copies({ cloudConfig: {} }), []);
+  });
+});
+
+test('an observer that fails keeps what it said and is told; the others go on', () => {
+  const broken = { servingCerts: { namedCertificates: [null] }, clientCA: { name: 'mine' } } as never;
+  const previous = { servingInfo: { namedCertificates: ['before'] } };
+  const { config, errors, copies } = observe({ apiServer: { spec: broken } }, previous);
+  assert.deepEqual(valueAt(config, ['servingInfo', 'namedCertificates']), ['before']);
+  assert.ok(errors.some(error => error.includes('servingCertificate.name cannot be empty')));
+  assert.ok(copies.some(({ source }) => source?.name === 'mine'));
+
+  const failing = {
+    paths: [['a', 'b']],
+    observe(): never {
+      throw new TypeError('what is this?');
+    },
+  };
+  const alone = observeAll(NOTHING, { a: { b: 1 }, c: 2 }, [failing]);
+  assert.deepEqual([alone.config, alone.errors], [{ a: { b: 1 } }, ['observing a.b: what is this?']]);
+});
+
+test('null counts as absent, as it does in Go', () => {
+  const entry = { names: null, servingCertificate: { name: 's' } };
+  const { errors, config } = observe({
+    userSecret: () => ({}),
+    apiServer: { spec: { servingCerts: { namedCertificates: [entry] } } },
+    authentication: { spec: null, status: null } as never,
+    proxy: { status: { httpProxy: null } } as never,
+  });
+  assert.deepEqual(
+    errors.filter(error => /observing|named|OAuth/.test(error)),
+    [],
+  );
+  const named = valueAt(config, ['servingInfo', 'namedCertificates']) as object[];
+  assert.deepEqual(Object.keys(named[5] ?? {}), ['certFile', 'keyFile']);
+  assert.equal(config.targetconfigcontroller, undefined);
+});
+
+test('an issuer is named once, also when the default one is both active and still trusted', () => {
+  const issuers = [{ name: 'https://kubernetes.default.svc', expirationTime: '2026-01-02T00:00:00Z' }];
+  const { config } = observe({
+    operator: { status: { serviceAccountIssuers: issuers } },
+    infrastructure: { status: { apiServerURL: 'https://ext:6443' } },
+  });
+  assert.deepEqual(valueAt(config, ['apiServerArguments', 'service-account-issuer']), [
+    'https://kubernetes.default.svc',
+  ]);
+});
+
+test('networks of pods that are not told lift no restriction', () => {
+  const path = ['admission', 'pluginConfig', 'network.openshift.io/RestrictedEndpointsAdmission', 'configuration'];
+  const status = { serviceNetwork: ['172.30.0.0/16'], clusterNetwork: [{ cidr: '10.128.0.0/14' }] };
+  const before = observe({ network: { status } }).config;
+  const after = observe({ network: { status: { ...status, clusterNetwork: [] } } }, before);
+  assert.deepEqual(valueAt(after.config, path), valueAt(before, path));
+  assert.match(after.errors.join(), /has no status.clusterNetwork/);
+  assert.deepEqual(valueAt(observe({}).config, path), {
+    apiVersion: 'network.openshift.io/v1',
+    kind: 'RestrictedEndpointsAdmissionConfig',
+  });
+});

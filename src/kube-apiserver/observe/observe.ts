@@ -5,7 +5,7 @@ import { oauthMetadata, serviceAccountIssuer, webhookAuthenticator } from './aut
 import { cloudProvider } from './cloud.ts';
 import { namedCertificates, userClientCA } from './named-certificates.ts';
 import { nodePortRange, proxyVariables, restrictedNetworks, servicesSubnet } from './network.ts';
-import type { Observation, ObserveInputs, Observer } from './observation.ts';
+import { type Observation, type ObserveInputs, type Observer, unchanged } from './observation.ts';
 import { encryption, etcdServers } from './storage.ts';
 import { termination } from './termination.ts';
 
@@ -38,7 +38,7 @@ export function observeAll(
   events: NonNullable<Observation['events']>;
 } {
   const observations = observers.map(observer => {
-    const observation = observer.observe(inputs, prunedTo(previous, observer.paths));
+    const observation = observed(observer, inputs, prunedTo(previous, observer.paths));
     return { ...observation, config: prunedTo(observation.config, observer.paths) };
   });
   return {
@@ -47,4 +47,14 @@ export function observeAll(
     errors: [...new Set(observations.flatMap(({ errors = [] }) => errors))],
     events: observations.flatMap(({ events = [] }) => events),
   };
+}
+
+/** An observer that fails over input nobody thought of is in trouble like any other: the others go on. */
+function observed(observer: Observer, inputs: ObserveInputs, previous: Config): Observation {
+  try {
+    return observer.observe(inputs, previous);
+  } catch (error) {
+    const whose = observer.paths.map(path => path.join('.')).join(', ') || 'copies';
+    return unchanged(previous, `observing ${whose}: ${(error as Error).message}`);
+  }
 }

@@ -12,6 +12,7 @@ import type { VirtualClock } from '../../kube/clock.ts';
 import { days, minutes } from '../../kube/duration.ts';
 import { recordingEvents } from '../../kube/events.ts';
 import { getIfPresent } from '../../kube/get.ts';
+import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, LEASES, SECRETS } from '../../kube/resource.ts';
 import type { Certificate } from '../../pki/certificate.ts';
 import { verifyChain } from '../../pki/chain.ts';
@@ -80,10 +81,69 @@ test('it does react to missing annotations, as a person leaves them who wants a 
   await eventually(clock, async () => (await kube.get(SECRETS, target)).data?.['tls.crt'] !== secret.data?.['tls.crt']);
 });
 
-/** A cluster whose operator worked once and then not for `offlineMs`; now the regeneration controller starts. */
-async function started(clock: VirtualClock, offlineMs: number) {
+for (const [topology, seconds] of [
+  ['SingleReplica', 270],
+  ['HighlyAvailable', 137],
+] as const) {
+  test(`${topology}: the lease lasts ${seconds} s (spec 20, 5.2.1)`, async t => {
+    const clock = testClock();
+    const { engine, stop } = await started(clock, days(1), topology);
+    t.after(stop);
+    const lease = await eventually(clock, () => getIfPresent(engine.kube, LEASES, REGENERATION_LEASE));
+    assert.equal(lease.spec?.leaseDurationSeconds, seconds);
+  });
+}
+
+test('a topology that cannot be asked for keeps nobody from recovering', async t => {
+  const clock = testClock();
   const engine = await startEngine({ clock });
   await prepareCluster(engine);
+  const stop = new AbortController();
+  const kube = { ...methodsOf(engine.kube), list: refusedList(engine.kube) };
+  const deps = { kube, clock, keys: seededKeys('refused'), events: recordingEvents(), log: silentLog };
+  const running = runCertRegeneration({ ...deps, identity: 'master-0', keyAlgorithm: 'P-256' }, stop.signal);
+  t.after(async () => {
+    stop.abort();
+    await running;
+    await engine.close();
+  });
+  const lease = await eventually(clock, () => getIfPresent(engine.kube, LEASES, REGENERATION_LEASE));
+  assert.equal(lease.spec?.leaseDurationSeconds, 137);
+});
+
+function methodsOf(kube: Kube): Kube {
+  return {
+    get: (...given) => kube.get(...given),
+    list: (...given) => kube.list(...given),
+    watch: (...given) => kube.watch(...given),
+    create: (...given) => kube.create(...given),
+    update: (...given) => kube.update(...given),
+    updateStatus: (...given) => kube.updateStatus(...given),
+    patch: (...given) => kube.patch(...given),
+    delete: (...given) => kube.delete(...given),
+    evict: (...given) => kube.evict(...given),
+  };
+}
+
+/** Refuses the first question about the Infrastructure: afterwards it is watched. */
+function refusedList(kube: Kube): Kube['list'] {
+  let isAsked = false;
+  return async (resource, options) => {
+    if (resource.plural === INFRASTRUCTURES.plural && !isAsked) {
+      isAsked = true;
+      throw new Error('refused');
+    }
+    return kube.list(resource, options);
+  };
+}
+
+/** A cluster whose operator worked once and then not for `offlineMs`; now the regeneration controller starts. */
+async function started(clock: VirtualClock, offlineMs: number, controlPlaneTopology = 'HighlyAvailable') {
+  const engine = await startEngine({ clock });
+  await prepareCluster(engine);
+  const infrastructure = await engine.kube.get(INFRASTRUCTURES, CLUSTER);
+  const status = { ...infrastructure.status, controlPlaneTopology };
+  await engine.kube.updateStatus(INFRASTRUCTURES, { ...infrastructure, status });
   await workOnce(engine, clock);
   await clock.advanceTo(new Date(NOW.getTime() + offlineMs));
   const recorder = recordingEvents();

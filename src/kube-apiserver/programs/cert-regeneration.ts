@@ -14,6 +14,7 @@ import { cachedObjects, type Objects, writeIfNeeded } from '../../staticpod/obje
 import { configCaches, ObjectCaches } from '../caches.ts';
 import { CLIENT_CA, ensureCombinedBundle } from '../combined-bundles.ts';
 import { CONFIG_NAMESPACE, OPERAND_NAMESPACE, WATCHED_NAMESPACES } from '../namespaces.ts';
+import { CLUSTER, INFRASTRUCTURES } from '../resources.ts';
 import { rotationControllers } from '../rotation/controllers.ts';
 import { followHostnames, hostnameSources } from '../rotation/follow-hostnames.ts';
 import { rotationUnits } from '../rotation/units.ts';
@@ -27,12 +28,11 @@ export interface CertRegenerationDeps {
   /** Tells this process from those on the other nodes. */
   readonly identity: string;
   readonly keyAlgorithm?: KeyAlgorithm | undefined;
-  /** A single node has nobody else to lead, and an API that is away for longer. */
-  readonly isSingleNode?: boolean | undefined;
 }
 
 /** Only one control-plane node acts at a time. */
 export const REGENERATION_LEASE = { namespace: OPERAND_NAMESPACE, name: 'cert-regeneration-controller-lock' };
+/** A single node has nobody else to lead, and an API that is away for longer. */
 const SINGLE_NODE_LEASE = { leaseDurationMs: seconds(270), renewDeadlineMs: seconds(240), retryMs: seconds(60) };
 
 /** Enough for the operator, if it is there, to do the work itself. */
@@ -45,7 +45,7 @@ const BUNDLE_RESYNC_MS = minutes(10);
  * `signal` aborts, rejects when the leadership is lost.
  */
 export async function runCertRegeneration(deps: CertRegenerationDeps, signal: AbortSignal): Promise<void> {
-  const { kube, clock, events, log, identity, isSingleNode = false } = deps;
+  const { kube, clock, events, log, identity } = deps;
   const lease = {
     kube,
     lease: REGENERATION_LEASE,
@@ -53,7 +53,7 @@ export async function runCertRegeneration(deps: CertRegenerationDeps, signal: Ab
     clock,
     events,
     onError: (error: unknown) => log.warn({ err: error }, 'the lease could not be renewed'),
-    ...(isSingleNode ? SINGLE_NODE_LEASE : {}),
+    ...((await isSingleNode(kube, log, signal)) ? SINGLE_NODE_LEASE : {}),
   };
   const leadership = await acquireLease(lease, signal).catch((error: unknown) => {
     if (signal.aborted) return undefined;
@@ -66,6 +66,19 @@ export async function runCertRegeneration(deps: CertRegenerationDeps, signal: Ab
     if (!signal.aborted) throw leadership.signal.reason;
   } finally {
     await leadership.release();
+  }
+}
+
+/** What the Infrastructure says; false when it cannot be asked, because recovery must begin all the same. */
+async function isSingleNode(kube: Kube, log: Log, signal: AbortSignal): Promise<boolean> {
+  try {
+    const { items } = await kube.list(INFRASTRUCTURES, { signal });
+    return (
+      items.find(({ metadata }) => metadata?.name === CLUSTER.name)?.status?.controlPlaneTopology === 'SingleReplica'
+    );
+  } catch (error) {
+    if (!signal.aborted) log.warn({ err: error }, 'the topology of the control plane is not known');
+    return false;
   }
 }
 

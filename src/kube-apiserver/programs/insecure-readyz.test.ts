@@ -64,6 +64,13 @@ test('the health of check-endpoints is served over TLS, with metrics', async t =
   );
   t.after(() => proxy.stop());
   assert.equal(await (await fetch(`http://127.0.0.1:${proxy.port}/readyz`)).text(), 'ok');
+  // A path that is no URL is no reason to end.
+  const odd = await startInsecureReadyz(
+    { port: 0, host: '127.0.0.1', delegateUrl: `https://127.0.0.1:${health.port}//` },
+    silentLog,
+  );
+  t.after(() => odd.stop());
+  assert.equal((await fetch(`http://127.0.0.1:${odd.port}/readyz`)).status, 404);
 });
 
 async function backend(t: TestContext, answer: () => [number, string]): Promise<string> {

@@ -43,7 +43,7 @@ export async function startSecureHealth(
     },
     (request, response) => {
       request.resume();
-      const { pathname } = new URL(request.url ?? '/', 'https://localhost');
+      const [pathname] = (request.url ?? '/').split('?', 1);
       response.setHeader('X-Content-Type-Options', 'nosniff');
       if (pathname === '/metrics' && registry !== undefined) {
         registry.metrics().then(

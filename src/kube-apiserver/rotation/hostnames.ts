@@ -54,13 +54,18 @@ function urlHostname(infrastructure: Infrastructure | undefined, url: string, fi
   return { ok: true, hostnames: [host] };
 }
 
-/** The host of a URL, with or without scheme and port; an IPv6 address loses its brackets (spec 20, 1.8.4). */
+/**
+ * The host of a URL, with or without scheme and port, whatever the port is; an IPv6 address loses its brackets, a name the dot that
+ * may end it: no client accepts a certificate with either (spec 20, 1.8.4). A scheme that is not HTTP has no host for us.
+ */
 export function hostOfUrl(url: string): string | undefined {
-  const [, authority = ''] = /^(?:https?:\/\/)?([^/?#]*)/.exec(url) ?? [];
-  const [, bracketed] = /^\[([^\]]+)\](?::\d*)?$/.exec(authority) ?? [];
+  const address = url.replace(/^https?:\/\//i, '');
+  if (address.includes('://')) return undefined;
+  const [, authority = ''] = /^([^/?#]*)/.exec(address) ?? [];
+  const [, bracketed] = /^\[([^\]]+)\](?::[^:]*)?$/.exec(authority) ?? [];
   const literal = parseIp(bracketed ?? authority);
   if (literal !== undefined) return formatIp(literal);
-  const [, name] = /^([^:]+)(?::\d*)?$/.exec(authority) ?? [];
+  const [, name] = /^([^:]+?)\.?(?::[^:]*)?$/.exec(authority) ?? [];
   return name !== undefined && HOST_NAME.test(name) ? name : undefined;
 }
 

@@ -2,36 +2,29 @@ import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
 import { OPERAND_NAMESPACE } from '../namespaces.ts';
 import type { Config, ConfigValue, KubeAPIServerSpec } from '../resources.ts';
 import { defaultConfig, type Flavor } from './default-config.ts';
-import { canonicalJson, isMapping, mergeConfigs, pruneUnknown, type Shape, valueAt } from './merge.ts';
-
-/** The fields the server's configuration has; what only the operator reads is not among them (spec 20, 4.3.6). */
-const KNOWN: Shape = {
-  apiVersion: true,
-  kind: true,
-  admission: { pluginConfig: true, enabledPlugins: true, disabledPlugins: true },
-  apiServerArguments: true,
-  auditConfig: true,
-  authConfig: { oauthMetadataFile: true, requestHeader: true, webhookTokenAuthenticators: true },
-  consolePublicURL: true,
-  corsAllowedOrigins: true,
-  imagePolicyConfig: true,
-  kubeClientConfig: true,
-  kubeletClientInfo: true,
-  minimumKubeletVersion: true,
-  projectConfig: { defaultNodeSelector: true },
-  serviceAccountPublicKeyFiles: true,
-  servicesNodePortRange: true,
-  servicesSubnet: true,
-  servingInfo: true,
-  storageConfig: true,
-  userAgentMatchingConfig: true,
-};
+import { canonicalJson, isMapping, mergeConfigs, valueAt } from './merge.ts';
+import { conforming, SERVER_CONFIG } from './schema.ts';
 
 type Specified = Pick<KubeAPIServerSpec, 'observedConfig' | 'unsupportedConfigOverrides'>;
 
-/** The whole configuration of the server: defaults, then what was observed, then what somebody insists on. */
+/**
+ * The whole configuration of the server: defaults, then what was observed, then what somebody insists on. Throws where that is no
+ * configuration of kube-apiserver.
+ */
 export function serverConfig(flavor: Flavor, { observedConfig, unsupportedConfigOverrides }: Specified): Config {
-  return pruneUnknown(mergeConfigs(defaultConfig(flavor), observedConfig, unsupportedConfigOverrides), KNOWN);
+  const defaults = defaultConfig(flavor);
+  for (const layer of [observedConfig, unsupportedConfigOverrides]) checkType(layer, defaults);
+  return conforming(mergeConfigs(defaults, observedConfig, unsupportedConfigOverrides), SERVER_CONFIG);
+}
+
+/** A layer that says what it is must be what it lies on. */
+function checkType(layer: Config | null | undefined, below: Config): void {
+  const [own, wanted] = [typeOf(layer), typeOf(below)];
+  if (own !== '/' && own !== wanted) throw new Error(`${own} does not equal ${wanted}`);
+}
+
+function typeOf(config: Config | null | undefined): string {
+  return [config?.apiVersion, config?.kind].map(part => (typeof part === 'string' ? part : '')).join('/');
 }
 
 /** ConfigMap `config`. */
@@ -40,6 +33,9 @@ export function configConfigMap(config: Config): ConfigMap {
   return { metadata, data: { 'config.yaml': canonicalJson(config) } };
 }
 
+/** The plain kube-apiserver of today has no cloud providers built in, and no flags for them. */
+const BUILT_IN_PROVIDERS: ReadonlySet<string> = new Set(['cloud-config', 'cloud-provider']);
+
 /**
  * The configuration as flags of the plain kube-apiserver, which knows no configuration file. It takes files with public keys
  * where OpenShift's build takes directories: `filesIn` lists them.
@@ -47,11 +43,13 @@ export function configConfigMap(config: Config): ConfigMap {
 export function serverFlags(config: Config, filesIn: (directory: string) => readonly string[]): string[] {
   const given = valueAt(config, ['apiServerArguments']);
   const flags = new Map<string, readonly string[]>();
-  for (const [name, values] of Object.entries(isMapping(given) ? given : {})) flags.set(name, texts(values));
-  const [bindAddress, port] = splitAddress(text(valueAt(config, ['servingInfo', 'bindAddress'])));
+  for (const [name, values] of Object.entries(isMapping(given) ? given : {})) {
+    if (!BUILT_IN_PROVIDERS.has(name)) flags.set(name, texts(values));
+  }
+  const [bindAddress, port] = splitAddress(textAt(config, ['servingInfo', 'bindAddress']));
   flags.set('bind-address', [bindAddress]);
   flags.set('secure-port', [port]);
-  flags.set('service-cluster-ip-range', [text(valueAt(config, ['servicesSubnet']))]);
+  flags.set('service-cluster-ip-range', [textAt(config, ['servicesSubnet'])]);
   flags.set('tls-sni-cert-key', namedCertificateFlags(valueAt(config, ['servingInfo', 'namedCertificates'])));
   const directories = texts(valueAt(config, ['serviceAccountPublicKeyFiles']));
   flags.set(
@@ -65,7 +63,7 @@ export function serverFlags(config: Config, filesIn: (directory: string) => read
 function namedCertificateFlags(named: ConfigValue | undefined): string[] {
   return list(named).map(entry => {
     const names = texts(valueAt(entry, ['names']));
-    const pair = `${text(valueAt(entry, ['certFile']))},${text(valueAt(entry, ['keyFile']))}`;
+    const pair = `${textAt(entry, ['certFile'])},${textAt(entry, ['keyFile'])}`;
     return names.length === 0 ? pair : `${pair}:${names.join(',')}`;
   });
 }
@@ -80,9 +78,11 @@ function list(value: ConfigValue | undefined): readonly ConfigValue[] {
 }
 
 function texts(value: ConfigValue | undefined): string[] {
-  return typeof value === 'string' ? [value] : list(value).map(text);
+  return list(value).map(String);
 }
 
-function text(value: ConfigValue | undefined): string {
-  return typeof value === 'string' ? value : '';
+function textAt(config: ConfigValue, path: readonly string[]): string {
+  const value = valueAt(config, path);
+  if (typeof value === 'string' && value !== '') return value;
+  throw new Error(`expected a text in ${path.join('.')} of the configuration of kube-apiserver, found none`);
 }

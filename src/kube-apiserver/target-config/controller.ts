@@ -3,6 +3,7 @@ import { errorText } from '../../controller/aggregate-error.ts';
 import { earlier, type Reconcile, type ReconcileContext, RetryRequest } from '../../controller/reconcile.ts';
 import { applyConfigMap } from '../../kube/apply.ts';
 import { isConflict } from '../../kube/error.ts';
+import { getIfPresent } from '../../kube/get.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS } from '../../kube/resource.ts';
 import { condition } from '../../staticpod/condition.ts';
@@ -101,9 +102,13 @@ const STEPS: Readonly<Record<string, Step>> = {
   },
   'configmap/client-ca': (options, _spec, context) => ensureBundle(CLIENT_CA, options, context),
   'configmap/kube-apiserver-server-ca': (options, _spec, context) => ensureBundle(SERVER_CA, options, context),
-  'configmap/trusted-ca-bundle': async (options, _spec, context) => {
-    // The content is somebody else's: only the wish for it is ours.
-    await ensureConfigMap(options, context, { metadata: { ...TRUSTED_CA, labels: { [INJECT]: 'true' } } });
+  'configmap/trusted-ca-bundle': async ({ kube, cached }, _spec, { events, signal }) => {
+    await writeIfNeeded(cached, { kube, events, signal }, async context => {
+      // The content is somebody else's: only the wish for it is ours.
+      const { data, binaryData } = (await getIfPresent(context.kube, CONFIG_MAPS, TRUSTED_CA, { signal })) ?? {};
+      const metadata = { ...TRUSTED_CA, labels: { [INJECT]: 'true' } };
+      await applyConfigMap(context, { metadata, ...(data && { data }), ...(binaryData && { binaryData }) });
+    });
   },
   'serviceaccount/localhost-recovery-client': async ({ cached }) => {
     const account = await cached.get(SERVICE_ACCOUNTS, RECOVERY_ACCOUNT);

@@ -39,20 +39,6 @@ export function isMapping(value: ConfigValue | undefined): value is Config {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What a configuration may have; `true` lets everything below it pass. */
-export type Shape = true | { readonly [key: string]: Shape };
-
-/** The configuration without fields that its reader does not know. */
-export function pruneUnknown(config: Config, shape: Shape): Config {
-  if (shape === true) return config;
-  const known = Object.entries(config).flatMap(([key, value]) => {
-    const inner = Object.hasOwn(shape, key) ? shape[key] : undefined;
-    if (inner === undefined) return [];
-    return [[key, isMapping(value) ? pruneUnknown(value, inner) : value] as const];
-  });
-  return Object.fromEntries(known);
-}
-
 /** The same content always gives the same text, whatever the order of keys was. */
 export function canonicalJson(value: ConfigValue): string {
   return JSON.stringify(value, (_key, part: ConfigValue) =>

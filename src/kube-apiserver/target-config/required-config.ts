@@ -18,6 +18,9 @@ export function missingConfig(observed: unknown): string | undefined {
       return `error parsing config, ${(error as Error).message}`;
     }
   }
+  // A text that says there is nothing is a configuration without anything in it.
+  config ??= {};
+  if (typeof config !== 'object' || Array.isArray(config)) return 'error parsing config, expected a mapping';
   for (const path of REQUIRED_PATHS) {
     const problem = problemAt(config, path);
     if (problem !== undefined) return problem;
@@ -30,7 +33,7 @@ function problemAt(config: unknown, path: readonly string[]): string | undefined
   let value = config as ConfigValue | undefined;
   for (const [depth, key] of path.entries()) {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      const parent = path.slice(0, depth).join('.') || 'the config';
+      const parent = path.slice(0, depth).join('.');
       return `error reading ${where} from config, expected a mapping at ${parent}`;
     }
     const mapping = value as Readonly<Record<string, ConfigValue>>;

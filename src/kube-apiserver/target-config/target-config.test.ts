@@ -13,6 +13,7 @@ import { serverConfig, serverFlags } from './config.ts';
 import { canonicalJson, mergeConfigs, nested, prunedTo, valueAt } from './merge.ts';
 import { kubeApiserverPod, type Server } from './pod.ts';
 import { recoveryTokenProblem } from './recovery-token.ts';
+import { missingConfig } from './required-config.ts';
 import { startupMonitorPod } from './startup-monitor-pod.ts';
 import { podValues } from './template.ts';
 
@@ -59,6 +60,57 @@ describe('merging configurations (spec 20, 4.3.6)', () => {
     );
     assert.equal(config.servicesSubnet, '10.1.0.0/16');
     assert.deepEqual(valueAt(config, ['apiServerArguments', 'event-ttl']), ['1h']);
+  });
+
+  const withOverrides = (unsupportedConfigOverrides: Config) =>
+    serverConfig('openshift', { unsupportedConfigOverrides });
+
+  test('fields that the server does not know are left out at every depth, those of 4.16 are kept', () => {
+    const config = withOverrides({
+      aggregatorConfig: { proxyClientInfo: { certFile: '/a', bogus: 1 } },
+      auditConfig: { enabled: true, policyConfiguration: { any: { depth: 1 } }, bogus: 1 },
+      admission: { pluginConfig: { p: { location: '', configuration: { any: [1] }, bogus: 1 } } },
+      minimumKubeletVersion: '1.30.0',
+      oauthConfig: { masterURL: 'https://m', bogus: 1 },
+      servingInfo: { bogus: 1, namedCertificates: [{ certFile: '/c', keyFile: '/k', bogus: 1 }] },
+      constructor: { bogus: 1 },
+    });
+    assert.deepEqual(config.aggregatorConfig, { proxyClientInfo: { certFile: '/a' } });
+    assert.deepEqual(config.auditConfig, { enabled: true, policyConfiguration: { any: { depth: 1 } } });
+    assert.deepEqual(valueAt(config, ['admission', 'pluginConfig', 'p']), {
+      location: '',
+      configuration: { any: [1] },
+    });
+    assert.ok(!Object.hasOwn(config, 'minimumKubeletVersion') && !Object.hasOwn(config, 'constructor'));
+    assert.deepEqual(config.oauthConfig, { masterURL: 'https://m' });
+    assert.deepEqual(config.servingInfo, {
+      bindAddress: '0.0.0.0:6443',
+      bindNetwork: 'tcp4',
+      namedCertificates: [{ certFile: '/c', keyFile: '/k' }],
+    });
+  });
+
+  for (const [what, overrides, message] of [
+    [
+      'another kind',
+      { kind: 'Other' },
+      /^\/Other does not equal kubecontrolplane.config.openshift.io\/v1\/KubeAPIServerConfig$/,
+    ],
+    ['half a type', { kind: 'KubeAPIServerConfig' }, /does not equal/],
+    ['a text as a mapping', { servingInfo: 'x' }, /expected a mapping in servingInfo of kube-apiserver, found a text/],
+    ['a list as arguments', { apiServerArguments: [] }, /expected a mapping in apiServerArguments .*found a list/],
+    ['a text as an argument', { apiServerArguments: { a: 'x' } }, /expected a list in apiServerArguments.a/],
+    ['a list in an argument', { apiServerArguments: { a: [['x']] } }, /expected a text in apiServerArguments.a\[0\]/],
+    ['an argument without value', { apiServerArguments: { a: [null] } }, /apiServerArguments.a\[0\] .*found null/],
+    ['a number as a text', { corsAllowedOrigins: [1] }, /corsAllowedOrigins\[0\] .*found a number/],
+  ] as [string, Config, RegExp][]) {
+    test(`${what} is refused`, () => assert.throws(() => withOverrides(overrides), { message }));
+  }
+
+  test('a layer may say what it is', () => {
+    const type = { apiVersion: 'kubecontrolplane.config.openshift.io/v1', kind: 'KubeAPIServerConfig' };
+    assert.equal(withOverrides({ ...type, servicesSubnet: '10.9.0.0/16' }).servicesSubnet, '10.9.0.0/16');
+    assert.equal(valueAt(withOverrides({ apiServerArguments: { a: null } }), ['apiServerArguments', 'a']), null);
   });
 });
 
@@ -145,6 +197,28 @@ describe('the pod (spec 20, section 4)', () => {
     );
   });
 
+  for (const [field, value] of [
+    ['gracefulTerminationDuration', null],
+    ['gracefulTerminationDuration', '-5'],
+    ['gracefulTerminationDuration', '99999999999999999999'],
+    ['gracefulTerminationDuration', 70],
+    ['garbageCollectionTargetPercentage', ''],
+    ['garbageCollectionTargetPercentage', null],
+    ['garbageCollectionTargetPercentage', '99999999999999999999'],
+  ] as const) {
+    test(`${JSON.stringify(value)} is no ${field} (spec 20, 4.3.1)`, () => {
+      assert.throws(() => podValues({ unsupportedConfigOverrides: { [field]: value } }), new RegExp(field));
+    });
+  }
+
+  test('no text is the usual time; a proxy must be a mapping of texts', () => {
+    assert.equal(podValues({ observedConfig: { gracefulTerminationDuration: '' } }).gracefulTerminationSeconds, 135);
+    assert.deepEqual(podValues({ observedConfig: { targetconfigcontroller: null } }).proxy, []);
+    for (const proxy of [null, 'x', { HTTP_PROXY: 1 }]) {
+      assert.throws(() => podValues({ observedConfig: { targetconfigcontroller: { proxy } } }), /proxy/);
+    }
+  });
+
   test('the plain kube-apiserver gets flags instead of a file', () => {
     const named = [
       { certFile: '/a.crt', keyFile: '/a.key' },
@@ -154,6 +228,7 @@ describe('the pod (spec 20, section 4)', () => {
       observedConfig: {
         servingInfo: { bindAddress: '[::]:6443', namedCertificates: named },
         servicesSubnet: 'fd02::/112',
+        apiServerArguments: { 'cloud-config': ['/cloud.conf'] },
       },
     });
     const flags = serverFlags(config, directory => (directory.includes('/bound-') ? ['2.pub'] : ['1.pub']));
@@ -171,6 +246,9 @@ describe('the pod (spec 20, section 4)', () => {
       assert.ok(flags.includes(flag), flag);
     }
     assert.ok(!flags.some(flag => flag.includes('openshift.io/')));
+    assert.ok(!flags.some(flag => flag.startsWith('--cloud-')), 'it has no such flag');
+    const unbound = mergeConfigs(config, { servingInfo: { bindAddress: null } });
+    assert.throws(() => serverFlags(unbound, () => []), /expected a text in servingInfo.bindAddress/);
     const pod = build({ flavor: 'kubernetes', command: ['kube-apiserver'], flags });
     assert.deepEqual(container('kube-apiserver', pod).command, ['kube-apiserver']);
     assert.deepEqual(pod.spec?.initContainers, []);
@@ -196,3 +274,16 @@ test('the recovery token is waited for, piece by piece (spec 20, 5.3)', () => {
   }
   assert.equal(recoveryTokenProblem(account, token({ [uid]: 'u' }, { token: 'x', 'ca.crt': 'x' })), undefined);
 });
+
+for (const [observed, problem] of [
+  [null, 'no observedConfig'],
+  ['null', 'servingInfo.namedCertificates missing from config'],
+  ['[]', 'error parsing config, expected a mapping'],
+  ['"a"', 'error parsing config, expected a mapping'],
+  [[], 'error parsing config, expected a mapping'],
+  [{ servingInfo: null }, 'servingInfo.namedCertificates missing from config'],
+] as const) {
+  test(`required configuration: ${JSON.stringify(observed)} is not enough (spec 20, 2.2.5)`, () => {
+    assert.equal(missingConfig(observed), problem);
+  });
+}

@@ -21,10 +21,10 @@ const GRACEFUL_TERMINATION_SECONDS = 135;
 const SETUP_EXTRA_SECONDS = 85;
 const GC_PERCENT = { least: 63, most: 100 } as const;
 
-/** Throws where a value is not a number. */
+/** Throws where a value is not what the pod can be made from. */
 export function podValues({ logLevel, observedConfig, unsupportedConfigOverrides }: Specified): PodValues {
   const config = mergeConfigs(observedConfig, unsupportedConfigOverrides);
-  const graceful = integerAt(config, 'gracefulTerminationDuration') ?? GRACEFUL_TERMINATION_SECONDS;
+  const graceful = gracefulSecondsIn(config);
   const gcPercent = integerAt(config, 'garbageCollectionTargetPercentage') ?? GC_PERCENT.most;
   return {
     verbosity: verbosityOf(logLevel),
@@ -35,17 +35,27 @@ export function podValues({ logLevel, observedConfig, unsupportedConfigOverrides
   };
 }
 
+/** No text means the usual time here, as it does in 4.16. */
+function gracefulSecondsIn(config: Config): number {
+  const field = 'gracefulTerminationDuration';
+  if (valueAt(config, [field]) === '') return GRACEFUL_TERMINATION_SECONDS;
+  const seconds = integerAt(config, field) ?? GRACEFUL_TERMINATION_SECONDS;
+  if (seconds < 0) throw new Error(`expected no negative number in ${field}, found ${seconds}`);
+  return seconds;
+}
+
 /** Numbers come as text; undefined where there is none. */
 function integerAt(config: Config, field: string): number | undefined {
   const value = valueAt(config, [field]);
-  if (value === undefined || value === null || value === '') return undefined;
-  if (typeof value === 'string' && /^[+-]?\d+$/.test(value)) return Number(value);
+  if (value === undefined) return undefined;
+  const number = typeof value === 'string' && /^[+-]?\d+$/.test(value) ? Number(value) : Number.NaN;
+  if (Number.isSafeInteger(number)) return number;
   throw new Error(`expected a text with a whole number in ${field}, found ${JSON.stringify(value)}`);
 }
 
 function proxyVariables(observed: Config): PodValues['proxy'] {
   const proxy = valueAt(observed, ['targetconfigcontroller', 'proxy']);
-  if (proxy === undefined || proxy === null) return [];
+  if (proxy === undefined) return [];
   if (!isMapping(proxy)) throw new Error('expected a mapping in targetconfigcontroller.proxy of the observed config');
   return Object.entries(proxy)
     .map(([name, value]) => {
