@@ -36,6 +36,11 @@ export function allCerts(data: Readonly<Record<string, string>>): Secret {
   };
 }
 
+/** Whether what is not data of the aggregate is as it should be. */
+export function hasAggregateMetadata({ metadata, type }: Secret): boolean {
+  return metadata?.annotations?.[OWNING_COMPONENT] === AGGREGATE_OWNER && (type ?? 'Opaque') === 'Opaque';
+}
+
 /** Whether the aggregate holds the pair of a leaf Secret. */
 export function holdsLeaf(aggregate: Secret | undefined, leafSecret: string): boolean {
   const { data = {} } = aggregate ?? {};

@@ -46,8 +46,12 @@ export function certCleanerReconcile(kube: Kube): Reconcile {
     const nodes = await controlPlaneNodes(kube, signal);
     const { items } = await listAll(kube, SECRETS, { namespace: ETCD_NAMESPACE, signal });
     const nodeNames = nodes.map(({ metadata }) => metadata?.name ?? '');
-    const failures: unknown[] = [];
-    for (const step of decideCleanup(items, nodeNames, clock.now())) {
+    const steps = decideCleanup(items, nodeNames, clock.now());
+    const failures: unknown[] = steps.flatMap(step => (step.do === 'report' ? [new Error(step.problem)] : []));
+    // Nothing is deleted in a run that finds a mark it cannot read (spec 40, X-3).
+    const isTrusted = failures.length === 0;
+    for (const step of steps) {
+      if (step.do === 'report' || (step.do === 'delete' && !isTrusted)) continue;
       try {
         await carryOut(step);
       } catch (error) {
@@ -57,10 +61,9 @@ export function certCleanerReconcile(kube: Kube): Reconcile {
     }
     throwIfAny(failures);
 
-    async function carryOut(step: Cleanup): Promise<void> {
+    async function carryOut(step: Exclude<Cleanup, { do: 'report' }>): Promise<void> {
       const { secret } = step;
       const { uid, resourceVersion } = secret.metadata ?? {};
-      if (step.do === 'report') throw new Error(step.problem);
       if (step.do === 'delete') {
         await kube.delete(SECRETS, keyOf(secret), { preconditions: { uid, resourceVersion }, signal });
         reportDelete(events, SECRETS, secret);

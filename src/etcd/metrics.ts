@@ -1,6 +1,7 @@
-import { Gauge, type Registry } from '@prometheus-io/client';
+import { Counter, Gauge, type Registry } from '@prometheus-io/client';
 import { days } from '../kube/duration.ts';
 import { ETCD_NAMESPACE } from './names.ts';
+import type { MemberHealth } from './quorum/member.ts';
 
 /** Tells Prometheus how long certificates live, and what they wait for. */
 export interface ExpirationMetrics {
@@ -26,6 +27,7 @@ export const SIGNER_EXPIRATION = 'openshift_etcd_operator_signer_expiration_days
 export const LEAF_NOT_AFTER = 'rotunda_etcd_leaf_not_after_timestamp_seconds';
 export const LEAF_NOT_BEFORE = 'rotunda_etcd_leaf_not_before_timestamp_seconds';
 export const LEAVES_HELD = 'rotunda_etcd_leaves_held';
+export const RAFT_TERMS = 'etcd_debugging_raft_terms_total';
 
 /** The gauges of the etcd operator. The days of the first are upstream's; the others are absolute, as is the habit (spec 70, 8.2). */
 export function expirationMetrics(registry: Registry): ExpirationMetrics {
@@ -74,6 +76,28 @@ export function expirationMetrics(registry: Registry): ExpirationMetrics {
       }
     },
     held: isHeld => held.set(isHeld ? 1 : 0),
+  };
+}
+
+/** Counts raft terms as each member last told them, and forgets members that are gone (spec 40, Q-7). */
+export function raftTermMetrics(registry: Registry): (health: readonly MemberHealth[]) => void {
+  const terms = new Map<string, number>();
+  registry.registerMetric(
+    new Counter({
+      name: RAFT_TERMS,
+      help: 'Number of raft terms as observed by each member of etcd.',
+      labelNames: ['member'],
+      registers: [],
+      collect() {
+        this.reset();
+        for (const [member, term] of terms) this.inc({ member }, term);
+      },
+    }),
+  );
+  return health => {
+    const names = new Set(health.map(({ member }) => member.name));
+    for (const name of terms.keys()) if (!names.has(name)) terms.delete(name);
+    for (const { member, raftTerm } of health) if (raftTerm !== undefined) terms.set(member.name, raftTerm);
   };
 }
 

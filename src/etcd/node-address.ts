@@ -13,10 +13,12 @@ export type IpFamily = 'tcp4' | 'tcp6';
 
 /** The family of the service network; undefined when the cluster does not say. */
 export function preferredFamily(network: Network | undefined): IpFamily | undefined {
-  const [cidr] = network?.status?.serviceNetwork ?? network?.spec?.serviceNetwork ?? [];
+  const { status, spec } = network ?? {};
+  const [cidr] = status?.serviceNetwork?.length ? status.serviceNetwork : (spec?.serviceNetwork ?? []);
   if (!cidr) return undefined;
-  const ip = parseIp(cidr.split('/')[0] ?? '');
-  if (ip === undefined)
+  const [address = '', prefix = ''] = cidr.split(/\/(.*)/s);
+  const ip = parseIp(address);
+  if (ip === undefined || !/^\d{1,3}$/.test(prefix) || Number(prefix) > ip.length * 8)
     throw new Error(`expected a CIDR such as 10.0.0.0/16 as service network, found ${JSON.stringify(cidr)}`);
   return familyOf(ip);
 }

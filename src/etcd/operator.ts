@@ -4,7 +4,7 @@ import {
   VersionRecorder,
 } from '../controller/cluster-operator.ts';
 import type { ObjectReference } from '../controller/cluster-operator-status.ts';
-import { inertiaOf } from '../controller/condition-union.ts';
+import { type Inertia, inertiaOf } from '../controller/condition-union.ts';
 import { Controller } from '../controller/controller.ts';
 import { reportingDegraded } from '../controller/degraded.ts';
 import type { Log } from '../controller/log.ts';
@@ -16,7 +16,7 @@ import { hours, minutes } from '../kube/duration.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import type { Kube } from '../kube/port.ts';
 import type { KeyAlgorithm, Keys } from '../pki/keys.ts';
-import type { GuardConfig, StaticPodOperatorConfig } from '../staticpod/config.ts';
+import type { StaticPodOperatorConfig } from '../staticpod/config.ts';
 import { staticPodControllers } from '../staticpod/controllers.ts';
 import type { Verbosity } from '../staticpod/log-level.ts';
 import { cachedObjects } from '../staticpod/objects.ts';
@@ -25,8 +25,8 @@ import { RESOURCE_SYNC_RESYNC_MS, resourceSyncReconcile } from '../staticpod/res
 import { bootstrapTeardownReconcile } from './bootstrap-teardown.ts';
 import { cachedByEtcd, type EtcdCaches } from './caches.ts';
 import { CLEANER_RESYNC_MS, certCleanerReconcile } from './cert-cleaner.ts';
-import { CERT_SIGNER, CERT_SIGNER_RESYNC_MS, certSignerReconcile } from './cert-signer/controller.ts';
-import type { QuorumCheck } from './cert-signer/options.ts';
+import { CERT_SIGNER_RESYNC_MS, certSignerReconcile } from './cert-signer/controller.ts';
+import { CERT_SIGNER, type QuorumCheck } from './cert-signer/options.ts';
 import { endpointsReconcile } from './endpoints.ts';
 import { Liveness } from './liveness.ts';
 import { membersReconcile } from './members-controller.ts';
@@ -73,8 +73,8 @@ export interface EtcdOperand
   readonly version: string;
   /** How long a member must have been ready before the next one is touched. */
   readonly minReadyMs?: number | undefined;
-  /** Whether guard pods are wanted; absent: no guards. */
-  readonly guard?: GuardConfig['wanted'] | undefined;
+  /** Whether each member has a guard pod, where there is more than one; no guards when absent (spec 40, section 8). */
+  readonly guards?: boolean | undefined;
 }
 
 export interface EtcdOperator {
@@ -87,8 +87,11 @@ export interface EtcdOperator {
 
 const RESYNC_MS = minutes(1);
 const CLEANER_ALIVE_LIMIT_MS = hours(6);
-/** What restarts with every revision may be bad for longer (spec 40, A-4). */
-const INERTIA = inertiaOf([{ match: /^(NodeController|EtcdMembers|DefragController)Degraded$/, ms: minutes(5) }]);
+/** How long a condition may be bad before the cluster is told; what restarts with every revision longer (spec 40, A-4). */
+const INERTIA: Record<Profile['release'], Inertia> = {
+  '4.16': inertiaOf([{ match: /^(NodeController|EtcdMembers|DefragController)Degraded$/, ms: minutes(5) }]),
+  later: inertiaOf([{ match: /Degraded$/, ms: minutes(10) }]),
+};
 /** What to look at when etcd is in trouble. */
 const RELATED_OBJECTS: readonly ObjectReference[] = [
   { group: 'operator.openshift.io', resource: 'etcds', name: 'cluster' },
@@ -122,7 +125,7 @@ export function etcdOperator(deps: EtcdOperatorDependencies): EtcdOperator {
       resyncMs,
     });
   const reporting = (name: string, reconcile: Reconcile) =>
-    reportingDegraded(reconcile, { name, write: condition => operator.setConditions([condition]) });
+    reportingDegraded(reconcile, { name, write: condition => operator.setConditions([condition]), removable: true });
   const { staticPod: own, configMaps, secrets } = caches;
   const on = {
     operator: onChange(own.operator),
@@ -160,8 +163,8 @@ export function etcdOperator(deps: EtcdOperatorDependencies): EtcdOperator {
     clusterOperatorReconcile({
       name: 'etcd',
       kube,
-      policy: { inertia: INERTIA, relatedObjects: RELATED_OBJECTS },
-      operator: async () => ({ ...(await operator.reported()), versions: recorder.versions }),
+      policy: { inertia: INERTIA[profile.release], relatedObjects: RELATED_OBJECTS },
+      operator: () => operator.reported(recorder.versions),
     }),
     [on.operator],
     CLUSTER_OPERATOR_RESYNC_MS,
@@ -253,7 +256,7 @@ export function staticPodConfig(
   { profile, operand, log }: Pick<EtcdOperatorDependencies, 'profile' | 'operand' | 'log'>,
   quorum: QuorumReader,
 ): StaticPodOperatorConfig {
-  const { command, operatorImage, image, version, minReadyMs, guard } = operand;
+  const { command, operatorImage, image, version, minReadyMs, guards = false } = operand;
   return {
     operandName: 'etcd',
     operandNamespace: ETCD_NAMESPACE,
@@ -264,7 +267,8 @@ export function staticPodConfig(
     unrevisioned: { ...profile.unrevisioned, directory: CERTS_DIRECTORY_NAME },
     installer: { command: [...command, 'installer'], image: operatorImage, minReadyMs },
     pruner: { command: [...command, 'prune'], directoryPrefix: 'etcd-pod' },
-    ...(guard === undefined ? {} : { guard: { port: READYZ_PORT, path: 'readyz', wanted: guard } }),
+    // A single member cannot be spared anyway.
+    ...(guards ? { guard: { port: READYZ_PORT, path: 'readyz', wanted: () => quorum.isSeveral() } } : {}),
     versions: { operandImage: image, operand: version, operator: version },
     revisionPrecondition: async () => {
       const answer = await quorum.check(RULE_FOR_REVISIONS);

@@ -1,4 +1,5 @@
 import { runAll } from '../controller/controller.ts';
+import type { Check } from '../controller/health.ts';
 import type { Log } from '../controller/log.ts';
 import { type ControllerMetrics, controllerMetrics, type Registry } from '../controller/metrics.ts';
 import { aborted } from '../kube/aborted.ts';
@@ -13,7 +14,7 @@ import { readEndpoints } from './client/endpoints.ts';
 import type { GatewayLimits } from './client/gateway.ts';
 import { type MaterialSource, materialFromCluster } from './client/material.ts';
 import { cachedMembers, EtcdGateway } from './client/members.ts';
-import { expirationMetrics, noExpirationMetrics } from './metrics.ts';
+import { expirationMetrics, noExpirationMetrics, raftTermMetrics } from './metrics.ts';
 import { parseMetricsProxyOptions, startMetricsProxy } from './operand/metrics-proxy.ts';
 import { parseReadyzOptions, startReadyz } from './operand/readyz.ts';
 import type { ReloadingServer } from './operand/reloading-server.ts';
@@ -37,6 +38,8 @@ export interface EtcdProgramOptions {
   /** The metrics of the controllers, where others in the process have registered them already. */
   readonly controllerMetrics?: ((controller: string) => ControllerMetrics) | undefined;
   readonly verbosity?: Verbosity | undefined;
+  /** The liveness checks of the process, to which `run` adds its own; nobody asks when absent. */
+  readonly live?: Record<string, Check> | undefined;
   /** The client certificate and CAs for etcd; read from the cluster when absent. */
   readonly material?: MaterialSource | undefined;
   readonly limits?: GatewayLimits | undefined;
@@ -52,6 +55,9 @@ export interface EtcdProgram {
   /** Works until `signal` aborts. */
   run(signal: AbortSignal): Promise<void>;
 }
+
+/** The name of the check that fails when a controller hangs (spec 40, A-5). */
+export const LIVENESS_CHECK = 'controller-aliveness';
 
 /** `rotunda etcd-operator`: the operator with its caches and a client for the real etcd. To be run by whoever leads. */
 export function etcdProgram(options: EtcdProgramOptions): EtcdProgram {
@@ -72,6 +78,7 @@ export function etcdProgram(options: EtcdProgramOptions): EtcdProgram {
     clock,
     limits: options.limits,
     onError,
+    onHealth: registry && raftTermMetrics(registry),
   });
   const caches = etcdCaches(kube, { clock });
   if (registry !== undefined) staticPodMetrics(registry, 'etcd', () => caches.staticPod.operator.get(CLUSTER)?.status);
@@ -97,6 +104,7 @@ export function etcdProgram(options: EtcdProgramOptions): EtcdProgram {
     async run(signal) {
       const informers = informersOfEtcd(caches);
       for (const informer of informers) informer.start();
+      if (options.live !== undefined) options.live[LIVENESS_CHECK] = operator.liveness.check;
       try {
         await runAll(operator.controllers, signal);
       } finally {

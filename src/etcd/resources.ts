@@ -29,5 +29,16 @@ export interface Network extends KubeObject {
 
 export const NETWORKS: Resource<Network> = resource<Network>('config.openshift.io/v1', 'Network', 'networks', false);
 
+export interface FeatureGate extends KubeObject {
+  status?: { readonly featureGates?: readonly { readonly enabled?: readonly { readonly name: string }[] }[] };
+}
+
+export const FEATURE_GATES: Resource<FeatureGate> = resource<FeatureGate>(
+  'config.openshift.io/v1',
+  'FeatureGate',
+  'featuregates',
+  false,
+);
+
 /** All of these have one instance, of this name. */
 export const CLUSTER = { name: 'cluster' } as const;

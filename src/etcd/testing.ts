@@ -332,12 +332,12 @@ export const OPERATOR_NAMESPACES = [
 
 /** Teaches an API the kinds the operator knows. */
 export async function defineResources(kube: Kube): Promise<void> {
-  for (const kind of [ETCDS, KUBE_API_SERVERS, INFRASTRUCTURES, NETWORKS]) await define(kube, kind);
+  for (const kind of [ETCDS, KUBE_API_SERVERS, INFRASTRUCTURES, NETWORKS]) await defineResource(kube, kind);
 }
 
 const ANYTHING = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as object;
 
-async function define(kube: Kube, { group, version, kind, plural }: Resource): Promise<void> {
+export async function defineResource(kube: Kube, { group, version, kind, plural }: Resource): Promise<void> {
   await kube.create(DEFINITIONS, {
     metadata: { name: `${plural}.${group}` },
     spec: {

@@ -1,7 +1,7 @@
 import { RESOURCE_DIRECTORY } from '../staticpod/config.ts';
 import type { Delivery, Edge, Flow, Holding, Side, TrustGraph, Use } from '../trust/graph.ts';
 import { configMap, secret } from '../trust/object.ts';
-import { CERT_SIGNER } from './cert-signer/controller.ts';
+import { CERT_SIGNER } from './cert-signer/options.ts';
 import { FAMILY_TABLE, NODE_LEAVES } from './cert-table.ts';
 import {
   ALL_BUNDLES,

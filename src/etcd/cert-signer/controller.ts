@@ -3,10 +3,10 @@ import type { Condition } from '../../controller/condition.ts';
 import { type Reconcile, type Result, RetryRequest } from '../../controller/reconcile.ts';
 import { minutes, seconds } from '../../kube/duration.ts';
 import type { StaticPodOperator } from '../../staticpod/operator.ts';
+import { UnreportedFailure } from './failure.ts';
 import type { CertSignerDependencies } from './options.ts';
 import { syncCertificates } from './sync.ts';
 
-export const CERT_SIGNER = 'EtcdCertSignerController';
 export const CERT_SIGNER_CONDITION = 'EtcdCertSignerControllerDegraded';
 /** The safety net below triggers and due times (spec 40, 3.1). */
 export const CERT_SIGNER_RESYNC_MS: number = minutes(1);
@@ -37,7 +37,7 @@ export function certSignerReconcile(options: CertSignerControllerOptions): Recon
     try {
       result = await syncCertificates(options, signal);
     } catch (error) {
-      if (error instanceof RetryRequest) throw error;
+      if (error instanceof RetryRequest || error instanceof UnreportedFailure) throw error;
       const condition: Condition = {
         type: CERT_SIGNER_CONDITION,
         status: 'True',

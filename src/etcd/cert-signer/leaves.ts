@@ -2,12 +2,13 @@ import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import type { TargetConfig } from '../../certrotation/config.ts';
 import type { Decision } from '../../certrotation/decision.ts';
 import type { Rotation } from '../../certrotation/ensure.ts';
-import { loadSecret, TLS_CERT, TLS_KEY } from '../../certrotation/secret.ts';
+import { dataText, loadSecret, TLS_CERT, TLS_KEY } from '../../certrotation/secret.ts';
 import { decideTarget, ensureTarget } from '../../certrotation/target.ts';
 import { RetryRequest } from '../../controller/reconcile.ts';
 import { SECRETS } from '../../kube/resource.ts';
 import type { CertificateAndKey } from '../../pki/authority.ts';
 import type { Certificate } from '../../pki/certificate.ts';
+import { readCertificates } from '../../pki/pem.ts';
 import { FAMILY_TABLE } from '../cert-table.ts';
 import { type CertificateOptions, clientLeaf, type NodeLeaf } from '../certificates.ts';
 import type { ExpirationMetrics } from '../metrics.ts';
@@ -33,17 +34,21 @@ export interface EnsuredLeaf {
   readonly changed: boolean;
   /** When it is due. */
   readonly until: Date | undefined;
+  /** It has run out and stays as it is. */
+  readonly isExpired: boolean;
 }
+
+const UNTOUCHED: EnsuredLeaf = { secret: undefined, changed: false, until: undefined, isExpired: false };
 
 /** The client certificate of a family. Without a signer to sign it, it stays as it is. */
 export async function ensureClient(
   family: Family,
   options: CertificateOptions,
   context: LeafContext | undefined,
-): Promise<Date | undefined> {
-  if (context === undefined) return undefined;
+): Promise<EnsuredLeaf> {
+  if (context === undefined) return UNTOUCHED;
   try {
-    return (await ensureLeaf(clientLeaf(family, options), '', context)).until;
+    return await ensureLeaf(clientLeaf(family, options), '', context);
   } catch (error) {
     throw failedAt(FAMILY_TABLE[family].errors.client, error);
   }
@@ -54,7 +59,7 @@ export async function ensureNodeLeaf(
   { node, row, target }: NodeLeaf,
   context: LeafContext | undefined,
 ): Promise<EnsuredLeaf> {
-  if (context === undefined) return { secret: undefined, changed: false, until: undefined };
+  if (context === undefined) return UNTOUCHED;
   try {
     return await ensureLeaf(target, node, context);
   } catch (error) {
@@ -66,8 +71,10 @@ async function ensureLeaf(target: TargetConfig, node: string, context: LeafConte
   const { signer, bundle, rotation, scope, mayIssue } = context;
   if (scope === 'needed' || !mayIssue) {
     const secret = await rotation.objects.read(SECRETS, target);
-    const decision = decideTarget(secret, signer.chain, bundle, target, rotation.clock.now());
-    if (!mayIssue || !isNeeded(decision, secret)) return { secret: usable(secret), changed: false, until: undefined };
+    const now = rotation.clock.now();
+    const decision = decideTarget(secret, signer.chain, bundle, target, now);
+    if (!mayIssue || !isNeeded(decision, secret))
+      return { ...UNTOUCHED, secret: usable(secret), isExpired: hasExpired(secret, now) };
   }
   const result = await ensureTarget(target, signer, bundle, rotation);
   if (result.outcome === 'lost')
@@ -75,7 +82,21 @@ async function ensureLeaf(target: TargetConfig, node: string, context: LeafConte
   const { secret, regenerated: changed, decision } = result;
   const { issuer, notBefore, notAfter } = loadSecret(secret).chain[0] as Certificate;
   context.metrics.leaf({ secret: target.name, node, issuer: issuer.commonName, notBefore, notAfter });
-  return { secret, changed, until: decision.action === 'keep' ? decision.until : undefined };
+  return { secret, changed, until: decision.action === 'keep' ? decision.until : undefined, isExpired: false };
+}
+
+function hasExpired(secret: Secret | undefined, now: Date): boolean {
+  const [leaf] = chainOf(usable(secret));
+  return leaf !== undefined && leaf.notAfter <= now;
+}
+
+/** Nothing for a certificate that cannot be read. */
+function chainOf(secret: Secret | undefined): readonly Certificate[] {
+  try {
+    return secret === undefined ? [] : readCertificates(dataText(secret, TLS_CERT) ?? '').certificates;
+  } catch {
+    return [];
+  }
 }
 
 /** Missing, expired, unusable, or for other host names: waiting would keep somebody from running. */

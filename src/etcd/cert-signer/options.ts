@@ -7,6 +7,9 @@ import type { ExpirationMetrics } from '../metrics.ts';
 import type { Profile } from '../profile.ts';
 import type { HealthRequest } from '../quorum/member.ts';
 
+/** Names the controller in conditions, events and errors. */
+export const CERT_SIGNER = 'EtcdCertSignerController';
+
 /** Says whether a member may go down now. `safe: false` without an error is taken as it is. */
 export type QuorumCheck = (
   request: HealthRequest,

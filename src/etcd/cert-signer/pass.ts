@@ -1,4 +1,4 @@
-import type { Secret } from 'kubernetes-types/core/v1.d.ts';
+import type { Node, Secret } from 'kubernetes-types/core/v1.d.ts';
 import type { BundleSigner } from '../../certrotation/bundle.ts';
 import type { Rotation } from '../../certrotation/ensure.ts';
 import { earlier } from '../../controller/reconcile.ts';
@@ -10,6 +10,7 @@ import {
   allBundles,
   allCerts,
   chainsIn,
+  hasAggregateMetadata,
   holdsLeaf,
   isSameData,
   rolloutRevisionOf,
@@ -48,6 +49,8 @@ export interface Pass {
 /** Signers, bundles, then leaves and their aggregate; leaves only behind the gate (spec 40, S-2 to S-14 and N-5). */
 export async function rotateAll(pass: Pass): Promise<PassResult> {
   const { options, rotation, state } = pass;
+  // What cannot be read stops the pass before it has written anything.
+  if (options.profile.aggregatesBundles) rolloutRevisionOf(state.allBundles);
   const inUse = await perFamily(family => readInUse(family, rotation));
   if (options.profile.handOver === 'manual') {
     for (const family of FAMILIES) if (inUse[family] === undefined) throw missingSigner(family);
@@ -64,8 +67,10 @@ export async function rotateAll(pass: Pass): Promise<PassResult> {
   const held = await whyHeld(pass, gate, plans, signers);
   if (held !== undefined) options.log?.info({ held }, 'leaves stay as they are');
 
-  const until = await ensureLeaves(pass, { signers, bundles, leaves, scope: held === undefined ? 'all' : 'needed' });
+  const scope = held === undefined ? 'all' : 'needed';
+  const { until, expired } = await ensureLeaves(pass, { signers, bundles, leaves, scope });
   for (const family of FAMILIES) reportSigner(pass, family, signers[family]);
+  requireUnexpired(pass, signers, expired, held);
   const dueTimes = FAMILIES.flatMap(family => [
     bundles[family].until,
     wanted[family].until,
@@ -78,10 +83,10 @@ export async function rotateAll(pass: Pass): Promise<PassResult> {
  * While members are being restarted: nothing is rotated, but what somebody cannot run without is made (spec 40, N-4 and N-5). That
  * includes bundles that are gone: the rollout would wait for them for ever (N-3).
  */
-export async function makeMissing(pass: Pass): Promise<PassResult> {
+export async function makeMissing(pass: Pass, held: string): Promise<PassResult & { readonly lacking: boolean }> {
   const { options, rotation, state } = pass;
   const leaves = nodeLeaves(state.nodes, certificateOptions(options));
-  const signers = await perFamily(family => readInUse(family, rotation));
+  const signers = await perFamily(family => readInUse(family, rotation).catch(failForcedSync(family)));
   const bundles = await perFamily(async family => ({
     certificates: [signers[family]].flatMap(pair => pair?.chain ?? []),
   }));
@@ -94,8 +99,37 @@ export async function makeMissing(pass: Pass): Promise<PassResult> {
       );
     }
   }
-  await ensureLeaves(pass, { signers, bundles, leaves, scope: 'needed' });
-  return { until: undefined, held: 'a revision is being rolled out' };
+  const { published } = await ensureLeaves(pass, { signers, bundles, leaves, scope: 'needed' });
+  return { until: undefined, held, lacking: lacksLeaves(published, state.nodes) };
+}
+
+/** Whether a node is to run without its serving key in the aggregate: what makes a forced leaf sync (spec 40, N-4). */
+export function lacksLeaves(data: Readonly<Record<string, string>> | undefined, nodes: readonly Node[]): boolean {
+  return nodes.some(({ metadata }) => !data?.[`etcd-serving-${metadata?.name}.key`]);
+}
+
+function failForcedSync(family: Family): (error: unknown) => never {
+  const signer = family === 'server' ? 'signer ca' : 'metrics signer ca';
+  return error => {
+    throw failedAt(`error while reading ${signer} during forced leaf sync`, error);
+  };
+}
+
+/** What has run out and cannot be replaced now is no state to call as expected, whatever the reason (spec 40, R-6). */
+function requireUnexpired(
+  { rotation }: Pass,
+  signers: PerFamily<SignerPair | undefined>,
+  leaves: readonly string[],
+  held: string | undefined,
+): void {
+  const isExpired = (pair: SignerPair | undefined) =>
+    pair !== undefined && certificateOf(pair).notAfter <= rotation.clock.now();
+  const inUse = FAMILIES.filter(family => isExpired(signers[family])).map(
+    family => `${CONFIG_NAMESPACE}/${FAMILY_TABLE[family].signer}`,
+  );
+  const expired = [...inUse, ...leaves.map(name => `${ETCD_NAMESPACE}/${name}`)];
+  if (expired.length === 0) return;
+  throw new Error(`expired and not replaced: ${expired.join(', ')}${held === undefined ? '' : `; ${held}`}`);
 }
 
 type PerFamily<T> = Record<Family, T>;
@@ -301,8 +335,17 @@ interface LeafWork {
   readonly scope: LeafScope;
 }
 
-/** The leaves and their aggregate. Returns when the first of them is due. */
-async function ensureLeaves(pass: Pass, { signers, bundles, leaves, scope }: LeafWork): Promise<Date | undefined> {
+interface EnsuredLeaves {
+  /** When the first of them is due. */
+  readonly until: Date | undefined;
+  /** Those that have run out and stay as they are. */
+  readonly expired: readonly string[];
+  /** What the aggregate holds now. */
+  readonly published: Readonly<Record<string, string>>;
+}
+
+/** The leaves and their aggregate. */
+async function ensureLeaves(pass: Pass, { signers, bundles, leaves, scope }: LeafWork): Promise<EnsuredLeaves> {
   const { options, rotation, state } = pass;
   const contexts = await perFamily(async (family): Promise<LeafContext | undefined> => {
     const signer = signers[family];
@@ -318,12 +361,17 @@ async function ensureLeaves(pass: Pass, { signers, bundles, leaves, scope }: Lea
     };
   });
   const dueTimes: (Date | undefined)[] = [];
-  for (const family of FAMILIES)
-    dueTimes.push(await ensureClient(family, certificateOptions(options), contexts[family]));
+  const expired: string[] = [];
+  for (const family of FAMILIES) {
+    const { until, isExpired } = await ensureClient(family, certificateOptions(options), contexts[family]);
+    dueTimes.push(until);
+    if (isExpired) expired.push(FAMILY_TABLE[family].client.secret);
+  }
   const data: Record<string, string> = scope === 'all' ? {} : { ...state.allCerts?.data };
   for (const leaf of leaves) {
-    const { secret, changed, until } = await ensureNodeLeaf(leaf, contexts[leaf.row.family]);
+    const { secret, changed, until, isExpired } = await ensureNodeLeaf(leaf, contexts[leaf.row.family]);
     dueTimes.push(until);
+    if (isExpired) expired.push(leaf.target.name);
     // What was prepared behind a closed gate is published when it opens, not before.
     if (secret !== undefined && (scope === 'all' || changed || !holdsLeaf(state.allCerts, leaf.target.name))) {
       Object.assign(data, aggregateEntries(secret));
@@ -334,13 +382,15 @@ async function ensureLeaves(pass: Pass, { signers, bundles, leaves, scope }: Lea
     ...FAMILIES.map(family => FAMILY_TABLE[family].client.secret),
   ]);
   await publishLeaves(pass, data);
-  return dueTimes.reduce(earlier, undefined);
+  return { until: dueTimes.reduce(earlier, undefined), expired, published: data };
 }
 
 async function publishLeaves({ options, rotation, state, signal }: Pass, data: Record<string, string>): Promise<void> {
-  if (isSameData(state.allCerts?.data, data) && state.allCerts !== undefined) return;
   if (Object.keys(data).length === 0) return;
-  await options.secondCheck();
+  const isSame = isSameData(state.allCerts?.data, data);
+  if (isSame && state.allCerts !== undefined && hasAggregateMetadata(state.allCerts)) return;
+  // Only data makes a revision; the rest may be put right at any time (spec 40, C-9 and P-1).
+  if (!isSame) await options.secondCheck();
   const { kube, events, clock } = rotation;
   await applySecret({ kube, events, clock, signal }, allCerts(data));
   options.log?.info({ leaves: Object.keys(data).length / 2 }, 'published leaves of all nodes');

@@ -9,6 +9,7 @@ import { ALL_BUNDLES, ALL_CERTS, ETCD_NAMESPACE } from '../names.ts';
 import { type BootstrapStatus, bootstrapStatusOf, readInstallerBootstrap } from '../quorum/bootstrap.ts';
 import { currentRevision, hasEverRun } from '../quorum/rollout.ts';
 import { CLUSTER, ETCDS, KUBE_API_SERVERS } from '../resources.ts';
+import { UnreportedFailure } from './failure.ts';
 
 /** What a pass starts from, read from the API itself: a cache that is behind once made bundles wrong (spec 40, 3.1). */
 export interface ClusterState {
@@ -27,7 +28,9 @@ export async function readState(kube: Kube, signal?: AbortSignal): Promise<Clust
   const options = { signal };
   const inEtcd = (name: string) => ({ namespace: ETCD_NAMESPACE, name });
   const [operator, nodes, kubeApiServer, bootstrap, allCerts, allBundles] = await Promise.all([
-    getIfPresent(kube, ETCDS, CLUSTER, options),
+    getIfPresent(kube, ETCDS, CLUSTER, options).catch((error: unknown) => {
+      throw new UnreportedFailure("skipping EtcdCertSignerController can't get current status", error);
+    }),
     controlPlaneNodes(kube, signal),
     getIfPresent(kube, KUBE_API_SERVERS, CLUSTER, options),
     readInstallerBootstrap(kube, signal),
@@ -60,9 +63,14 @@ export async function controlPlaneNodes(kube: Kube, signal?: AbortSignal): Promi
  */
 export type Phase = 'installation' | 'rolling' | 'settled';
 
+/** Whether an installer says that it is at work. */
+export function isInstalling(bootstrap: BootstrapStatus): boolean {
+  return bootstrap !== undefined && bootstrap !== 'complete';
+}
+
 /** A deleted `kube-system/bootstrap` is no new installation (spec 40, T-16). */
 export function phaseOf({ bootstrap, etcd }: Pick<ClusterState, 'bootstrap' | 'etcd'>): Phase {
-  if (bootstrap !== undefined && bootstrap !== 'complete') return 'installation';
+  if (isInstalling(bootstrap)) return 'installation';
   if (!hasEverRun(etcd)) return 'installation';
   return 'error' in currentRevision(etcd) ? 'rolling' : 'settled';
 }

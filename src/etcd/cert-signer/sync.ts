@@ -1,10 +1,13 @@
 import { liveObjects, type Rotation } from '../../certrotation/ensure.ts';
 import { ObjectLocks } from '../../certrotation/locks.ts';
 import { isManaged } from '../../controller/management-state.ts';
+import { RetryRequest } from '../../controller/reconcile.ts';
+import { ALL_BUNDLES } from '../names.ts';
 import { TrustSurvey } from '../verifiers.ts';
-import type { CertSignerDependencies, QuorumCheck } from './options.ts';
-import { makeMissing, type Pass, rotateAll } from './pass.ts';
-import { type Phase, phaseOf, readState } from './state.ts';
+import { UnreportedFailure } from './failure.ts';
+import { CERT_SIGNER, type CertSignerDependencies, type QuorumCheck } from './options.ts';
+import { lacksLeaves, makeMissing, type Pass, type PassResult, rotateAll } from './pass.ts';
+import { isInstalling, type Phase, phaseOf, readState } from './state.ts';
 
 export interface SyncResult {
   readonly phase: Phase | 'unmanaged';
@@ -39,10 +42,40 @@ export async function syncCertificates(
     trust: new TrustSurvey({ kube, profile, etcd: state.etcd, kubeApiServer: state.kubeApiServer, signal }),
     signal,
   };
-  const result = isRolling ? await makeMissing(pass) : await rotateAll(pass);
-  dependencies.metrics.held(result.held !== undefined);
-  return { phase, ...result };
+  const { until, held } = await carryOut(pass, phase);
+  dependencies.metrics.held(held !== undefined);
+  return { phase, until, held };
 }
+
+/** What the phase allows; in the later layout, failures are told by what was tried (spec 40, N-2 to N-4 and N-8). */
+async function carryOut(pass: Pass, phase: Phase): Promise<PassResult> {
+  const { state, options } = pass;
+  const isLater = options.profile.release === 'later';
+  const trying = async <T>(what: string | undefined, work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      if (what === undefined || !isLater || error instanceof RetryRequest) throw error;
+      throw new UnreportedFailure(`${CERT_SIGNER} failed to ${what}`, error);
+    }
+  };
+  const isWithoutBundles = isLater && state.allBundles === undefined;
+  if (phase === 'rolling') {
+    return trying(isWithoutBundles ? MAKE_BUNDLES : FORCE_LEAVES, makeMissing(pass, 'a revision is being rolled out'));
+  }
+  if (phase === 'settled' && isLater && !isWithoutBundles && lacksLeaves(state.allCerts?.data, state.nodes)) {
+    // A node waits for these. The pass that their aggregate wakes rotates what is due (spec 40, N-4).
+    const forced = await trying(FORCE_LEAVES, makeMissing(pass, 'leaves that were missing come first'));
+    if (!forced.lacking) return forced;
+  }
+  const isInstallersTurn = phase === 'installation' && isInstalling(state.bootstrap);
+  const what = isInstallersTurn ? DURING_BOOTSTRAP : phase === 'settled' && isWithoutBundles ? MAKE_BUNDLES : undefined;
+  return trying(what, rotateAll(pass));
+}
+
+const DURING_BOOTSTRAP = 'sync all master certificates during bootstrap';
+const MAKE_BUNDLES = `sync all master certificates to regenerate missing ${ALL_BUNDLES} configmap`;
+const FORCE_LEAVES = 'force sync leaf certificates';
 
 const SKIPPING = 'skipping EtcdCertSignerController reconciliation due to insufficient quorum';
 

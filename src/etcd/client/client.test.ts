@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { withCertificate } from '../../certrotation/secret.ts';
 import { VirtualClock } from '../../kube/clock.ts';
@@ -12,6 +14,7 @@ import type { MemberHealth } from '../quorum/member.ts';
 import { FakeMembers } from '../quorum/testing.ts';
 import { NOW } from '../testing.ts';
 import { readEndpoints } from './endpoints.ts';
+import { DIAL_LIMIT_MS, GatewayClient } from './gateway.ts';
 import { materialFromCluster } from './material.ts';
 import { cachedMembers, EtcdGateway } from './members.ts';
 import { type ClientKind, ClientPool, MOST_IDLE_CLIENTS, MOST_OPEN_CLIENTS } from './pool.ts';
@@ -67,6 +70,33 @@ describe('the pool of clients', () => {
     await assert.rejects(pauses(clock, made.get()), /too many active cache clients/);
   });
 
+  test('never more than twenty are open, whoever comes between the one that is freed and the one that waits for it (Q-7)', async () => {
+    const { made, clock, calls } = pool();
+    const clients = await Promise.all(Array.from({ length: MOST_OPEN_CLIENTS }, () => made.get()));
+    const waiting = Array.from({ length: 3 }, () => made.get());
+    await new Promise(resolve => setImmediate(resolve));
+    for (const client of clients.splice(0, 3)) {
+      const later = made.get();
+      await Promise.resolve();
+      made.return(client);
+      waiting.push(later);
+    }
+    const outcomes = Promise.allSettled(waiting);
+    await pauses(clock, outcomes);
+    assert.equal(calls.create - calls.close, MOST_OPEN_CLIENTS);
+    assert.equal((await outcomes).filter(({ status }) => status === 'fulfilled').length, 3);
+  });
+
+  test('one that was lent while certificates rotated is not lent again', async () => {
+    const old = new Set<number>();
+    const { made, calls } = pool({ isCurrent: ({ id }) => !old.has(id) });
+    const client = await made.get();
+    old.add(client.id);
+    made.return(client);
+    assert.equal(calls.close, 1);
+    assert.equal((await made.get()).id, 2);
+  });
+
   test('one that is not healthy is closed and another one made, three times at most', async () => {
     let failures = 1;
     const { made, clock, calls } = pool({
@@ -119,6 +149,17 @@ describe('cached members', () => {
     assert.equal((await cached.health()).length, 1);
   });
 
+  test('whoever is told to stop does not wait for the answer; others do', async () => {
+    const answer = Promise.withResolvers<MemberHealth[]>();
+    const cached = cachedMembers({ health: () => answer.promise }, new VirtualClock(NOW));
+    const stop = new AbortController();
+    const [told, other] = [cached.health({ signal: stop.signal }), cached.health()];
+    stop.abort(new Error('stopping'));
+    await assert.rejects(told, /stopping/);
+    answer.resolve([]);
+    assert.deepEqual(await other, []);
+  });
+
   test('a question that was under way is not the answer for somebody who wants to know what is true now', async () => {
     const clock = new VirtualClock(NOW);
     const answers: ((health: MemberHealth[]) => void)[] = [];
@@ -133,6 +174,32 @@ describe('cached members', () => {
     answers[1]?.([]);
     await second;
   });
+});
+
+test('a call has one limit for all endpoints, and one that keeps silent leaves half of it to the others (Q-7)', async t => {
+  const sockets: Socket[] = [];
+  t.after(() => sockets.forEach(socket => socket.destroy()));
+  const endpoints = await Promise.all(
+    Array.from({ length: 3 }, async () => {
+      const silent = createServer(socket => sockets.push(socket.on('error', () => {})));
+      t.after(() => silent.close());
+      await once(silent.listen(0, '127.0.0.1'), 'listening');
+      return `https://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    }),
+  );
+  const limits: number[] = [];
+  const { timeout } = AbortSignal;
+  t.mock.method(AbortSignal, 'timeout', (ms: number) => {
+    limits.push(ms);
+    return timeout.call(AbortSignal, ms);
+  });
+  const client = new GatewayClient(endpoints, { ca: '', cert: '', key: '' }, { requestMs: 300 });
+  t.after(() => client.close());
+  const began = performance.now();
+  await assert.rejects(client.members(), error => endpoints.every(url => (error as Error).message.includes(url)));
+  assert.ok(performance.now() - began < DIAL_LIMIT_MS, 'a handshake that never ends does not hold it up');
+  assert.equal(limits[0], 150);
+  assert.ok(limits.length === 3 && limits.reduce((sum, ms) => sum + ms) <= 300 + limits.length, limits.join());
 });
 
 test('endpoints come from the ConfigMap, or from the nodes; certificates from the cluster, and never half of them', async () => {

@@ -13,6 +13,8 @@ export interface GatewayOptions {
   readonly clock: Clock;
   readonly limits?: GatewayLimits | undefined;
   readonly onError?: ((what: string, error: unknown) => void) | undefined;
+  /** Told of every round. */
+  readonly onHealth?: ((health: readonly MemberHealth[]) => void) | undefined;
 }
 
 /** A running etcd, asked over mutual TLS with whatever certificate is the current one. */
@@ -37,6 +39,7 @@ export class EtcdGateway implements EtcdMembers, EtcdMembership {
         check: async client => {
           await client.members();
         },
+        isCurrent: ({ material }) => isSameMaterial(this.#material, material),
         close: client => client.close(),
       },
       options.clock,
@@ -48,7 +51,9 @@ export class EtcdGateway implements EtcdMembers, EtcdMembership {
   async health({ signal }: HealthRequest = {}): Promise<MemberHealth[]> {
     const members = await this.#pool.use(client => client.members({ signal }), signal);
     const material = await this.#refreshMaterial(signal);
-    return Promise.all(members.map(member => this.#healthOf(member, material, signal)));
+    const health = await Promise.all(members.map(member => this.#healthOf(member, material, signal)));
+    this.#options.onHealth?.(health);
+    return health;
   }
 
   addLearner(peerURL: string, signal?: AbortSignal): Promise<void> {
@@ -72,8 +77,8 @@ export class EtcdGateway implements EtcdMembers, EtcdMembership {
     if (!hasStarted(member) || endpoint === undefined) return { member, healthy: false, error: 'has not started' };
     const client = new GatewayClient([endpoint], material, this.#options.limits);
     try {
-      await client.readHealthKey(member, { endpoint, signal });
-      return { member, healthy: true };
+      const raftTerm = await client.readHealthKey(member, { endpoint, signal });
+      return { member, healthy: true, raftTerm };
     } catch (error) {
       this.#options.onError?.(`health check for member (${memberName(member)}) failed`, error);
       return { member, healthy: false, error: errorText(error) };
@@ -119,14 +124,33 @@ export function cachedMembers(source: EtcdMembers, clock: Clock, cacheMs: number
     return answer;
   };
   return {
-    async health({ maxAgeMs = cacheMs } = {}) {
+    async health({ maxAgeMs = cacheMs, signal } = {}) {
       if (known !== undefined && nowMs() - known.atMs < maxAgeMs) return known.health;
       const since = nowMs();
-      while (asking !== undefined && since - asking.atMs > maxAgeMs) await asking.answer.catch(() => {});
-      const { health } = await (asking?.answer ?? ask());
+      while (asking !== undefined && since - asking.atMs > maxAgeMs) {
+        await unlessAborted(
+          asking.answer.catch(() => {}),
+          signal,
+        );
+      }
+      const { health } = await unlessAborted(asking?.answer ?? ask(), signal);
       return health;
     },
   };
+}
+
+/** Stops waiting when the signal aborts; others go on waiting for the same answer. */
+async function unlessAborted<T>(answer: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return answer;
+  const left = Promise.withResolvers<never>();
+  const leave = () => left.reject(signal.reason);
+  signal.addEventListener('abort', leave, { once: true });
+  if (signal.aborted) leave();
+  try {
+    return await Promise.race([answer, left.promise]);
+  } finally {
+    signal.removeEventListener('abort', leave);
+  }
 }
 
 interface Answer {

@@ -1,5 +1,5 @@
 import { errorText } from '../../controller/aggregate-error.ts';
-import { type Clock, sleep } from '../../kube/clock.ts';
+import { type Clock, mark, sleep } from '../../kube/clock.ts';
 import { seconds } from '../../kube/duration.ts';
 
 /** What a pool needs to know about its clients. */
@@ -11,6 +11,8 @@ export interface ClientKind<C> {
   redirect(client: C, endpoints: readonly string[]): void;
   /** Rejects when the client is no good. */
   check(client: C): Promise<void>;
+  /** Whether a client that comes back may be lent again; one made with certificates of yesterday may not. */
+  isCurrent?(client: C): boolean;
   close(client: C): Promise<void>;
 }
 
@@ -78,7 +80,7 @@ export class ClientPool<C> {
   }
 
   return(client: C): void {
-    if (this.#idle.length < MOST_IDLE_CLIENTS) {
+    if (this.#idle.length < MOST_IDLE_CLIENTS && this.#kind.isCurrent?.(client) !== false) {
       this.#idle.push(client);
       this.#waiting.shift()?.();
     } else {
@@ -93,8 +95,10 @@ export class ClientPool<C> {
 
   async #take(endpoints: readonly string[], signal: AbortSignal | undefined): Promise<C> {
     let idle = this.#idle.shift();
-    if (idle === undefined && this.#open >= MOST_OPEN_CLIENTS) {
-      await this.#room(signal);
+    const untilMs = mark(this.#clock).monotonicMs + ACQUIRE_LIMIT_MS;
+    // Whoever came in between may have taken what was freed for this one.
+    while (idle === undefined && this.#open >= MOST_OPEN_CLIENTS) {
+      await this.#room(untilMs - mark(this.#clock).monotonicMs, signal);
       idle = this.#idle.shift();
     }
     if (idle !== undefined) {
@@ -110,11 +114,11 @@ export class ClientPool<C> {
     }
   }
 
-  async #room(signal: AbortSignal | undefined): Promise<void> {
+  async #room(limitMs: number, signal: AbortSignal | undefined): Promise<void> {
     const freed = Promise.withResolvers<void>();
     const settled = new AbortController();
     this.#waiting.push(freed.resolve);
-    const late = sleep(this.#clock, ACQUIRE_LIMIT_MS, AbortSignal.any([settled.signal, ...(signal ? [signal] : [])]));
+    const late = sleep(this.#clock, limitMs, AbortSignal.any([settled.signal, ...(signal ? [signal] : [])]));
     try {
       await Promise.race([freed.promise, late.then(() => Promise.reject(new TooManyClients()))]);
     } finally {

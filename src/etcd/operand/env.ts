@@ -52,7 +52,8 @@ export function etcdEnv(question: EnvQuestion): Env {
     throw new Error(
       `expected Standard or Slower as controlPlaneHardwareSpeed, found "${spec.controlPlaneHardwareSpeed}"`,
     );
-  const quotaGiB = spec.backendQuotaGiB ?? DEFAULT_QUOTA_GIB;
+  // As everywhere in the API, 0 is the same as nothing.
+  const quotaGiB = spec.backendQuotaGiB || DEFAULT_QUOTA_GIB;
   const pair = certificatePath('etcd-peer-NODE_NAME');
   return {
     ...FIXED,
@@ -130,6 +131,8 @@ function nodeVariables({ nodeNames, nodes, network, endpoints }: EnvQuestion): E
 function endpointList(endpoints: ConfigMap | undefined, which: 'with bootstrap' | 'members only'): string {
   if (endpoints === undefined) throw new Error(`configmap "${ENDPOINTS}" not found`);
   const bootstrap = which === 'with bootstrap' ? endpoints.metadata?.annotations?.[BOOTSTRAP_IP] : undefined;
+  if (bootstrap && parseIp(bootstrap) === undefined)
+    throw new Error(`configmaps/${ENDPOINTS} contains invalid bootstrap ip address: ${bootstrap}`);
   const addresses = [...(bootstrap ? [bootstrap] : []), ...Object.values(endpoints.data ?? {})];
   for (const address of addresses) {
     if (parseIp(address) === undefined)

@@ -74,9 +74,8 @@ export async function startMetricsProxy(
     return { statusCode, contentType: String(headers['content-type'] ?? 'text/plain'), text: await body.text() };
   };
   const { hostname, port } = new URL(options.metricsAddress);
-  const listenAt = { address: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
   const server = await startReloadingServer(
-    listenAt,
+    { address: hostname, port: Number(port) },
     options.serving,
     ({ url = '/', method }, response) => {
       if (new URL(url, 'https://localhost').pathname !== '/metrics' || method !== 'GET') {

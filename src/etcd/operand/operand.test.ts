@@ -8,6 +8,7 @@ import { requiredEndpoints } from '../endpoints.ts';
 import { foundingEndpoints, isFoundingOnPlan } from '../founding.ts';
 import { nextLearner, promotable } from '../membership.ts';
 import { BOOTSTRAP_IP, FOUNDING, GRACE_START } from '../names.ts';
+import { preferredFamily } from '../node-address.ts';
 import { profile416, profileLater } from '../profile.ts';
 import { copyRules } from '../resource-sync.ts';
 import { NOW } from '../testing.ts';
@@ -74,10 +75,37 @@ describe('the environment', () => {
     assert.throws(() => etcdEnv({ ...QUESTION, network }), /no matches found for ip family "tcp6" for node "master-1"/);
   });
 
+  test('the preferred family comes from the status of the network where it says something, and only from a CIDR', () => {
+    const cidr = '172.30.0.0/16';
+    assert.equal(preferredFamily({ status: { serviceNetwork: [] }, spec: { serviceNetwork: ['fd02::/112'] } }), 'tcp6');
+    assert.equal(
+      preferredFamily({ status: { serviceNetwork: [cidr] }, spec: { serviceNetwork: ['fd02::/112'] } }),
+      'tcp4',
+    );
+    assert.equal(preferredFamily({ spec: {} }), undefined);
+    for (const bad of ['10.0.0.0', '10.0.0.0/', '10.0.0.0/33', '10.0.0.0/x', 'fd00::/129', '10.0.0.0/8/8', 'x/8'])
+      assert.throws(() => preferredFamily({ spec: { serviceNetwork: [bad] } }), /expected a CIDR/, bad);
+  });
+
+  test('a quota of 0 is the quota of nobody having asked', () => {
+    assert.equal(
+      etcdEnv({ ...QUESTION, spec: { backendQuotaGiB: 0 } }).ETCD_QUOTA_BACKEND_BYTES,
+      String(8 * 1024 ** 3),
+    );
+    assert.equal(
+      etcdEnv({ ...QUESTION, spec: { backendQuotaGiB: 9 } }).ETCD_QUOTA_BACKEND_BYTES,
+      String(9 * 1024 ** 3),
+    );
+  });
+
   test('what is missing is named', () => {
     assert.throws(() => etcdEnv({ ...QUESTION, nodeNames: [] }), /empty NodeStatuses/);
     assert.throws(() => etcdEnv({ ...QUESTION, endpoints: undefined }), /"etcd-endpoints" not found/);
     assert.throws(() => etcdEnv({ ...QUESTION, endpoints: endpoints({ a: 'x' }) }), /contains invalid ip address: x/);
+    assert.throws(
+      () => etcdEnv({ ...QUESTION, endpoints: endpoints({ a: '10.0.0.1' }, { [BOOTSTRAP_IP]: 'x' }) }),
+      /contains invalid bootstrap ip address: x/,
+    );
     assert.throws(
       () => etcdEnv({ ...QUESTION, allCerts: { data: {} } }),
       /could not find serving cert for node \[master-0\]/,

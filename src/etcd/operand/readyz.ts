@@ -60,7 +60,7 @@ export async function startReadyz(options: ReadyzOptions, log: Pick<Log, 'warn' 
     listenAt,
     options.serving,
     (request, response) => {
-      const { pathname } = new URL(request.url ?? '/', 'https://localhost');
+      const [pathname] = (request.url ?? '/').split('?', 1);
       if (pathname !== '/readyz' && pathname !== '/healthz') {
         response.writeHead(404).end('not found\n');
         return;

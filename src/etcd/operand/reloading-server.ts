@@ -6,6 +6,7 @@ import type { Log } from '../../controller/log.ts';
 import { seconds } from '../../kube/duration.ts';
 import { listenOn } from '../../kube/listen.ts';
 import { loadCertificateAndKey } from '../../pki/authority.ts';
+import { urlHost } from '../node-address.ts';
 
 export interface ServingFiles {
   readonly cert: string;
@@ -58,16 +59,23 @@ export async function startReloadingServer(
   );
   server.on('tlsClientError', () => void refresh());
   server.maxConnections = MOST_CONNECTIONS;
-  const port = await listenOn(server, listenAt.port, listenAt.address);
-  const host = listenAt.address.includes(':') ? `[${listenAt.address}]` : listenAt.address;
+  const address = withoutBrackets(listenAt.address);
+  // As Go does it: every address is one of either family, where Node takes 0.0.0.0 for IPv4 alone (spec 40, A-6 and P-5).
+  const isEvery = address === '0.0.0.0' || address === '::';
+  const port = await listenOn(server, listenAt.port, isEvery ? undefined : address);
   return {
-    url: `https://${host}:${port}`,
+    url: `https://${urlHost(address)}:${port}`,
     stop: () =>
       new Promise(resolve => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),
   };
+}
+
+/** IPv6 addresses come from the environment of the pod as they stand in a URL. */
+function withoutBrackets(address: string): string {
+  return address.replace(/^\[(.*)\]$/, '$1');
 }
 
 async function readServing({ cert, key, clientCa }: ServingFiles): Promise<{ cert: string; key: string; ca?: string }> {

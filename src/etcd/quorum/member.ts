@@ -16,6 +16,8 @@ export interface MemberHealth {
   readonly member: Member;
   readonly healthy: boolean;
   readonly error?: string | undefined;
+  /** The raft term it answered in. */
+  readonly raftTerm?: number | undefined;
 }
 
 export interface HealthRequest {

@@ -13,7 +13,8 @@ import {
 import { faultTolerance, quorumOf } from './fault-tolerance.ts';
 import { decideRestart, type GuardQuestion } from './guard.ts';
 import { type MemberHealth, memberName } from './member.ts';
-import { scalingStrategy } from './strategy.ts';
+import { isRolloutInProgress } from './rollout.ts';
+import { isUnsafeOverride, scalingStrategy } from './strategy.ts';
 
 /** `+` healthy voter, `-` unhealthy voter, `l` healthy learner, `u` learner that has not started. */
 function members(text: string): MemberHealth[] {
@@ -215,6 +216,43 @@ test('phases of a cluster', () => {
   assert.equal(phase(ROLLING), 'rolling');
   assert.equal(phase({ latestAvailableRevision: 5 }), 'rolling');
   assert.equal(phase({ latestAvailableRevision: 5, nodeStatuses: at(5, 5, 0) }), 'rolling');
+});
+
+test('a node on its way back to an earlier revision is a rollout too (N-5)', () => {
+  const nodeStatuses = [{ nodeName: 'master-0', currentRevision: 3, targetRevision: 2 }];
+  assert.equal(isRolloutInProgress({ latestAvailableRevision: 3, nodeStatuses }), true);
+  assert.equal(
+    isRolloutInProgress({ latestAvailableRevision: 3, nodeStatuses: [{ nodeName: 'a', currentRevision: 3 }] }),
+    false,
+  );
+});
+
+describe('the override for unsafe clusters (Q-4)', () => {
+  const KEY = 'useUnsupportedUnsafeNonHANonProductionUnstableEtcd';
+  const table: [overrides: unknown, answer: boolean | RegExp][] = [
+    [undefined, false],
+    [null, false],
+    ['', false],
+    ['null', false],
+    [{ [KEY]: true }, true],
+    [{ [KEY]: 'T' }, true],
+    ...[1, null, [], {}].map((value): [unknown, boolean] => [{ [KEY]: value }, false]),
+    [`${KEY}: 1`, false],
+    [`${KEY}: yes`, true],
+    [`${KEY}: on`, true],
+    [`${KEY}: Off`, false],
+    [`${KEY}: "yes"`, /expected true or false, found "yes"$/],
+    [{ [KEY]: '' }, /expected true or false/],
+    ['[]', /expected a mapping, found \[\]$/],
+    ['"x"', /expected a mapping, found "x"$/],
+    ['{', /neither JSON nor YAML/],
+  ];
+  for (const [overrides, answer] of table) {
+    test(`${JSON.stringify(overrides)}: ${answer}`, () => {
+      if (typeof answer === 'boolean') assert.equal(isUnsafeOverride(overrides), answer);
+      else assert.throws(() => isUnsafeOverride(overrides), { message: answer });
+    });
+  }
 });
 
 test('details', () => {

@@ -75,19 +75,22 @@ export class QuorumReader {
   }
 
   async strategy(signal?: AbortSignal): Promise<ScalingStrategy> {
-    const [operator, namespace, infrastructure] = await Promise.all([
+    const [operator, namespace, controlPlaneTopology] = await Promise.all([
       getIfPresent(this.#kube, ETCDS, CLUSTER, { signal }),
       this.#kube.get(NAMESPACES, { name: ETCD_NAMESPACE }, { signal }),
-      getIfPresent(this.#kube, INFRASTRUCTURES, CLUSTER, { signal }),
+      this.#topology(signal),
     ]);
     return scalingStrategy({
-      controlPlaneTopology:
-        infrastructure === undefined
-          ? await this.#counted(signal)
-          : (infrastructure.status?.controlPlaneTopology ?? ''),
+      controlPlaneTopology,
       namespaceAnnotations: namespace.metadata?.annotations ?? {},
       unsupportedConfigOverrides: operator?.spec?.unsupportedConfigOverrides,
     });
+  }
+
+  /** Whether the control plane has more than one node; undefined: the cluster does not say yet. */
+  async isSeveral(signal?: AbortSignal): Promise<boolean | undefined> {
+    const topology = await this.#topology(signal);
+    return topology === '' ? undefined : topology !== 'SingleReplica';
   }
 
   async #question(signal: AbortSignal | undefined): Promise<Omit<QuorumQuestion, 'health'>> {
@@ -104,7 +107,9 @@ export class QuorumReader {
   }
 
   /** A cluster that does not describe itself, as any other than OpenShift, is what its nodes are. */
-  async #counted(signal: AbortSignal | undefined): Promise<string> {
+  async #topology(signal: AbortSignal | undefined): Promise<string> {
+    const infrastructure = await getIfPresent(this.#kube, INFRASTRUCTURES, CLUSTER, { signal });
+    if (infrastructure !== undefined) return infrastructure.status?.controlPlaneTopology ?? '';
     const { length } = await controlPlaneNodes(this.#kube, signal);
     return length === 0 ? '' : length === 1 ? 'SingleReplica' : 'HighlyAvailable';
   }

@@ -1,4 +1,4 @@
-import { isInTransition, readNodeStatus } from '../../staticpod/node-status.ts';
+import { readNodeStatus } from '../../staticpod/node-status.ts';
 import type { StaticPodOperatorStatus } from '../../staticpod/operator.ts';
 
 /** The part of an operator's status that says which revision runs where. */
@@ -9,7 +9,10 @@ export function isRolloutInProgress({
   latestAvailableRevision: latest = 0,
   nodeStatuses = [],
 }: RolloutStatus): boolean {
-  return nodeStatuses.map(readNodeStatus).some(node => isInTransition(node) || node.currentRevision !== latest);
+  return nodeStatuses.map(readNodeStatus).some(
+    // Back to an earlier revision is a way too.
+    ({ currentRevision: current, targetRevision: target }) => (target > 0 && target !== current) || current !== latest,
+  );
 }
 
 export type CurrentRevision = { readonly revision: number } | { readonly error: string };

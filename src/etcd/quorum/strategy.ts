@@ -1,4 +1,4 @@
-import { CORE_SCHEMA, load } from 'js-yaml';
+import { boolYaml11Tag, CORE_SCHEMA, load } from 'js-yaml';
 import { DELAYED_BOOTSTRAP } from '../names.ts';
 
 /** How many members there must be before anything is taken down (spec 40, Q-4 and N-9). */
@@ -30,17 +30,27 @@ export function scalingStrategy(question: StrategyQuestion): ScalingStrategy {
   return isDelayed ? 'DelayedHAScalingStrategy' : 'HAScalingStrategy';
 }
 
-/** Whether somebody asked for a cluster that may be lost at any time. Throws for a value that is neither yes nor no. */
+/**
+ * Whether somebody asked for a cluster that may be lost at any time. Throws for a text that is neither yes nor no; a value of any
+ * other kind asks for nothing (spec 40, Q-4).
+ */
 export function isUnsafeOverride(overrides: unknown): boolean {
   const mapping = typeof overrides === 'string' ? parsed(overrides) : overrides;
-  if (typeof mapping !== 'object' || mapping === null || !Object.hasOwn(mapping, UNSAFE_OVERRIDE)) return false;
-  const value = (mapping as Record<string, unknown>)[UNSAFE_OVERRIDE];
+  if (mapping === undefined || mapping === null) return false;
+  if (typeof mapping !== 'object' || Array.isArray(mapping)) throw unknownStatus('a mapping', mapping);
+  const value = Object.hasOwn(mapping, UNSAFE_OVERRIDE)
+    ? (mapping as Record<string, unknown>)[UNSAFE_OVERRIDE]
+    : undefined;
   if (typeof value === 'boolean') return value;
-  const answer = typeof value === 'string' ? GO_BOOLEANS.get(value) : undefined;
-  if (answer !== undefined) return answer;
-  throw new Error(
-    `couldn't determine etcd unsupported override status: expected true or false, found ${JSON.stringify(value)}`,
-  );
+  if (typeof value !== 'string') return false;
+  const answer = GO_BOOLEANS.get(value);
+  if (answer === undefined) throw unknownStatus('true or false', value);
+  return answer;
+}
+
+function unknownStatus(expected: string, found: unknown): Error {
+  const what = JSON.stringify(found).slice(0, LONGEST_QUOTE_CHARACTERS);
+  return new Error(`couldn't determine etcd unsupported override status: expected ${expected}, found ${what}`);
 }
 
 /** What Go's strconv.ParseBool takes. */
@@ -50,6 +60,9 @@ const GO_BOOLEANS: ReadonlyMap<string, boolean> = new Map([
 ]);
 
 const LARGEST_OVERRIDES_CHARACTERS = 64 * 1024;
+const LONGEST_QUOTE_CHARACTERS = 100;
+/** Upstream reads YAML 1.1, where `yes` and `on` are true. */
+const SCHEMA = CORE_SCHEMA.withTags([boolYaml11Tag]);
 
 function parsed(text: string): unknown {
   if (text.trim() === '') return undefined;
@@ -59,7 +72,7 @@ function parsed(text: string): unknown {
     );
   }
   try {
-    return load(text, { schema: CORE_SCHEMA });
+    return load(text, { schema: SCHEMA });
   } catch (error) {
     throw new Error('unsupportedConfigOverrides is neither JSON nor YAML', { cause: error });
   }
