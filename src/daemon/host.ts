@@ -14,6 +14,8 @@ export interface Host {
   readonly packages?: HostPackages | undefined;
   /** Has the system's store of trusted CAs made anew from its sources; absent where there is no such store. */
   updateCaTrust?(): Promise<void>;
+  /** What people ask first about a machine, for the log: a title and what a program printed (spec 60, 1.6.1). */
+  describe?(): Promise<ReadonlyMap<string, string>>;
   /** Identity of this boot, as in /proc/sys/kernel/random/boot_id. */
   bootId(): Promise<string>;
   /** Asks for a reboot and returns once it is queued (spec 60, 10.3). `rationale` is shown to people. */
@@ -41,6 +43,8 @@ export interface WriteOptions {
   readonly mode?: number;
   /** Default: owner of the file there is, else the agent's own. */
   readonly owner?: FileOwner;
+  /** Without an owner: the file is the agent's own afterwards, whoever had it before. */
+  readonly takesOver?: boolean;
   /** Mode of parent directories that have to be made; default 0755. */
   readonly directoryMode?: number;
 }
@@ -109,6 +113,10 @@ export interface HostOs {
   /** Throws away what is staged and not booted. */
   discardStaged(): Promise<void>;
   removeRollback(): Promise<void>;
+  /** Why the deployment that was staged in the last boot did not come into effect; empty where nothing is known to be wrong. */
+  finalizeFailure?(): Promise<string>;
+  /** For nodes with etcd: a new deployment is written without holding up others on the disk. */
+  flushEachObject?(): Promise<void>;
   /** Makes the packages of an extensions image installable; what it gives takes them away again (spec 60, 8.8). */
   offerExtensions?(image: string): Promise<() => Promise<void>>;
 }

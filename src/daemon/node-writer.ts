@@ -157,7 +157,7 @@ export function mayStartWorking(state: string | undefined): boolean {
 }
 
 /** A reason as it may be shown to everybody who reads nodes: without keys and tokens, and not too long. */
-function shownReason(reason: string): string {
+export function shownReason(reason: string): string {
   const cut = redactedText(reason).slice(0, LONGEST_REASON);
   const last = cut.charCodeAt(cut.length - 1);
   const isHalfACharacter = last >= 0xd800 && last <= 0xdbff;

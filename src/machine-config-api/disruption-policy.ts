@@ -26,8 +26,8 @@ export function mergePolicies(user: DisruptionPolicies): DisruptionPolicies {
   const isSshSet = (user.sshkey?.actions ?? []).length > 0;
   return {
     files,
-    ...(user.units !== undefined && user.units.length > 0 && { units: user.units }),
-    sshkey: isSshSet && user.sshkey !== undefined ? user.sshkey : DEFAULT_POLICIES.sshkey,
+    ...(user.units && user.units.length > 0 && { units: user.units }),
+    sshkey: isSshSet && user.sshkey ? user.sshkey : DEFAULT_POLICIES.sshkey,
   };
 }
 

@@ -3,11 +3,11 @@ import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { builtInFileAction } from './built-in-actions.ts';
 import { configDifference, EMPTY_CONFIG, type ReadConfig } from './config-difference.ts';
-import { decideDisruption } from './disruption.ts';
+import { decideDisruption, layeredDisruption } from './disruption.ts';
 import { mergePolicies, policyActions } from './disruption-policy.ts';
 import { base64DataUrl } from './ignition/data-url.ts';
 import type { IgnitionFile } from './ignition/types.ts';
-import type { DisruptionAction } from './machine-configuration.ts';
+import type { DisruptionAction, DisruptionPolicies } from './machine-configuration.ts';
 import { readConfig } from './reconciliation.ts';
 
 const config = (parts: object, spec: object = {}): ReadConfig =>
@@ -111,6 +111,12 @@ describe('the built-in table (spec 60, 9.1 and 9.2; seed 003)', () => {
   });
 });
 
+test('a layered image is always drained for and rebooted into (spec 60, 8.10)', () => {
+  const keysOnly = layeredDisruption(EMPTY_CONFIG, keys);
+  assert.deepEqual(keysOnly.actions, { engine: 'built-in', action: 'reboot' });
+  assert.deepEqual([keysOnly.needsReboot, keysOnly.needsDrain, keysOnly.difference.passwd], [true, true, true]);
+});
+
 describe('disruption policies (spec 60, 9.4)', () => {
   const drain: DisruptionAction = { type: 'Drain' };
   const restart: DisruptionAction = { type: 'Restart', restart: { serviceName: 'a.service' } };
@@ -124,20 +130,24 @@ describe('disruption policies (spec 60, 9.4)', () => {
     ],
     units: [{ name: 'a.service', actions: [daemonReload, restart] }],
   });
+  test('null is not set (MP-3)', () => {
+    const user = JSON.parse('{"files":null,"units":null,"sshkey":null}') as DisruptionPolicies;
+    assert.deepEqual(mergePolicies(user), mergePolicies({}));
+  });
   const reload: DisruptionAction = { type: 'Reload', reload: { serviceName: 'crio.service' } };
   const table: [what: string, after: ReadConfig, actions: readonly DisruptionAction[], drain: boolean][] = [
     ['nothing', EMPTY_CONFIG, [{ type: 'None' }], false],
     ['keys', keys, [{ type: 'None' }], false],
     ['a policy of the user', files(file('/etc/mine')), [drain, restart], true],
-    ['one of a directory above', files(file('/etc/mine/below')), [drain, restart], true],
-    ['the longest one', files(file('/etc/quiet/loud/x')), [restart], false],
+    ['one of a directory above does not count (9.4.5)', files(file('/etc/mine/below')), [{ type: 'Reboot' }], true],
+    ['one below another', files(file('/etc/quiet/loud')), [restart], false],
     ['a name that only begins like it', files(file('/etc/mine2')), [{ type: 'Reboot' }], true],
     ['a default', files(file('/etc/containers/policy.json')), [reload], false],
     ['registries', files(file(REGISTRIES, UNSAFE)), [{ type: 'Special' }], true],
     ['safe registries', files(file(REGISTRIES, SAFE)), [{ type: 'Special' }], false],
     ['a unit', units({ name: 'a.service', enabled: true }), [daemonReload, restart], false],
     ['a unit without a policy', units({ name: 'b.service', enabled: true }), [{ type: 'Reboot' }], true],
-    ['None beside others', files(file('/etc/quiet/x'), file('/etc/mine')), [drain, restart], true],
+    ['None beside others', files(file('/etc/quiet'), file('/etc/mine')), [drain, restart], true],
     ['Reboot beside others', files(file('/etc/boot'), file('/etc/mine')), [{ type: 'Reboot' }], true],
     ['nmstate', files(file('/etc/nmstate/openshift/a.yml')), [], false],
     ['the CA of the kubelet, which updates do not write', files(file('/etc/kubernetes/kubelet-ca.crt')), [], false],

@@ -8,7 +8,7 @@ import {
   REGISTRIES_CONF,
 } from './built-in-actions.ts';
 import { type ConfigDifference, configDifference, type ReadConfig } from './config-difference.ts';
-import { longestPolicy, policyActions, policyNeedsDrain } from './disruption-policy.ts';
+import { policyActions, policyNeedsDrain } from './disruption-policy.ts';
 import { contentsOf } from './ignition/contents.ts';
 import { changedFiles, changedUnits } from './ignition/difference.ts';
 import type { IgnitionConfig } from './ignition/types.ts';
@@ -72,9 +72,22 @@ export function decideDisruption(before: ReadConfig, after: ReadConfig, options:
     return disruption({ engine: 'built-in', action }, action === 'reboot', needsDrain);
   }
   const written = change.changedFiles.filter(isWrittenByUpdates);
-  const actions = policyActions(policies, { ...change, changedFiles: written, hasForceFile }, longestPolicy);
+  const actions = policyActions(policies, { ...change, changedFiles: written, hasForceFile });
   const needsReboot = actions.some(({ type }) => type === 'Reboot');
   return disruption({ engine: 'policy', actions }, needsReboot, policyNeedsDrain(actions, findRegistriesReason));
+}
+
+/** A layered image: nothing is calculated, the node is drained and rebooted whatever differs (spec 60, 8.10). */
+export function layeredDisruption(before: ReadConfig, after: ReadConfig, hasForceFile = false): Disruption {
+  return {
+    difference: configDifference(before, after, hasForceFile),
+    changedFiles: changedFiles(before.ignition, after.ignition),
+    changedUnits: changedUnits(before.ignition, after.ignition),
+    actions: { engine: 'built-in', action: 'reboot' },
+    needsReboot: true,
+    needsDrain: true,
+    drainReasons: ['a layered image is booted into'],
+  };
 }
 
 /**

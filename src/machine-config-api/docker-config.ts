@@ -24,14 +24,14 @@ export function toDockercfg(text: string): string {
  */
 export function toDockerConfigJson(text: string): { text: string; converted: boolean } {
   const object = parseObject(text);
-  if (isModern(object)) return { text, converted: false };
+  if (authsOf(object) !== undefined) return { text, converted: false };
   return { text: JSON.stringify({ auths: object }), converted: true };
 }
 
 /** The entries of a pull secret of either form. */
 export function parseDockerConfig(text: string): RegistryAuths {
   const object = parseObject(text);
-  return entriesOf(isModern(object) ? object['auths'] : object);
+  return entriesOf(authsOf(object) ?? object);
 }
 
 /** The entries of a pull secret of the legacy form: hosts at the top level. */
@@ -51,10 +51,6 @@ export function encodeDockerConfigJson(auths: RegistryAuths): string {
 }
 
 type JsonObject = Record<string, unknown>;
-
-function isModern(object: JsonObject): object is JsonObject & { auths: JsonObject } {
-  return isObject(object['auths']);
-}
 
 function authsOf(object: JsonObject): JsonObject | undefined {
   const auths = object['auths'];
@@ -93,6 +89,7 @@ function parseObject(text: string): JsonObject {
     // The parser quotes its input, which is secret.
     throw new DockerConfigError(`expected JSON, found ${text.length} characters that are not`);
   }
+  if (value === null) return {};
   if (!isObject(value)) throw new DockerConfigError('expected a JSON object');
   return value;
 }

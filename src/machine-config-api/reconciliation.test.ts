@@ -38,6 +38,12 @@ describe('what can be changed in place (spec 60, section 7; the tables of seed 0
       storage({ directories: [], disks: [], raid: [], links: [] }),
       undefined,
     ],
+    [
+      'an old file of a mode we do not take any more',
+      storage({ files: [{ path: '/etc/a', mode: 0o1777 }] }),
+      storage({ files: [{ path: '/etc/a', mode: 0o644 }] }),
+      undefined,
+    ],
     ['a foreign user that stays', passwd({ name: 'alice' }), passwd({ name: 'alice' }), undefined],
 
     ['a foreign user', empty, passwd({ name: 'alice', sshAuthorizedKeys: ['k'] }), /non-core user/],

@@ -1,5 +1,5 @@
 import type { ReadConfig } from './config-difference.ts';
-import { readIgnition } from './ignition/read.ts';
+import { type ReadOptions, readIgnition } from './ignition/read.ts';
 import { irreconcilable } from './ignition/reconcilable.ts';
 import { emptyIgnition, IgnitionError } from './ignition/types.ts';
 import type { MachineConfig } from './machine-config.ts';
@@ -11,11 +11,11 @@ export type Reconciliation =
 
 /**
  * Whether a machine can go from one config to the other without being made anew (spec 60, section 7, rules 1 to 11). Both documents
- * are read first, which also makes an empty list and an absent one the same (D-16). No config before is an empty one.
+ * are read first, the old one without our own rules, which also makes an empty list and an absent one the same (D-16). No config before is an empty one.
  */
 export function reconciliation(before: MachineConfig | undefined, after: MachineConfig): Reconciliation {
   try {
-    const [old, current] = [readConfig(before ?? {}), readConfig(after)];
+    const [old, current] = [readConfig(before ?? {}, { isStored: true }), readConfig(after)];
     const reason = irreconcilable(
       { ignition: old.ignition, fips: old.spec.fips === true },
       { ignition: current.ignition, fips: current.spec.fips === true },
@@ -30,11 +30,11 @@ export function reconciliation(before: MachineConfig | undefined, after: Machine
 }
 
 /** A MachineConfig with its Ignition document read and checked. Throws `IgnitionError`. */
-export function readConfig(config: MachineConfig): ReadConfig {
+export function readConfig(config: MachineConfig, options: ReadOptions = {}): ReadConfig {
   return {
     name: config.metadata?.name ?? '',
     spec: config.spec ?? {},
-    ignition: readIgnition(config.spec?.config) ?? emptyIgnition(),
+    ignition: readIgnition(config.spec?.config, options) ?? emptyIgnition(),
   };
 }
 

@@ -53,7 +53,8 @@ describe('what a node does about a change (section 13)', () => {
       const { action, drain } = rolloutEffect({}, after, { policies });
       return [action, drain];
     };
-    assert.deepEqual(told(file('/etc/mine/below')), ['restart a.service', true]);
+    assert.deepEqual(told(file('/etc/mine')), ['restart a.service', true]);
+    assert.deepEqual(told(file('/etc/mine/below')), ['reboot', true], 'spec 60, 9.4.5');
     assert.deepEqual(told(ignition({ systemd: { units: [{ name: 'u.service' }] } })), ['daemon-reload', false]);
     assert.deepEqual(told(file('/etc/kubernetes/kubelet-ca.crt')), ['write', false]);
     assert.deepEqual(told(file('/etc/other')), ['reboot', true]);

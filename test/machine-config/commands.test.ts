@@ -11,8 +11,9 @@ import { type Api, startApi } from '../../src/api/api.ts';
 import type { PoolExplanation } from '../../src/cli/explain/machine-config.ts';
 import { CLUSTER_OPERATORS } from '../../src/controller/cluster-operator-status.ts';
 import { getIfPresent } from '../../src/kube/get.ts';
-import { CONFIG_MAPS, LEASES, NODES, SECRETS } from '../../src/kube/resource.ts';
+import { CONFIG_MAPS, LEASES, NODES, type Resource, SECRETS } from '../../src/kube/resource.ts';
 import { certificate, fileConfig, installDefinitions } from '../../src/machine-config/testing.ts';
+import { CONTROLLER_CONFIGS } from '../../src/machine-config-api/controller-config.ts';
 import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS } from '../../src/machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG, MCO_NAMESPACE } from '../../src/machine-config-api/names.ts';
 import { eventually } from '../contract/cluster.ts';
@@ -130,6 +131,15 @@ describe('the commands of machine configuration', () => {
       ],
     );
     assert.equal(await getIfPresent(api.kube, MACHINE_CONFIGS, { name: '99-secret' }), undefined, 'nothing is written');
+
+    const gathered = mkdtempSync(join(dir, 'must-gather-'));
+    for (const kinds of [MACHINE_CONFIGS, MACHINE_CONFIG_POOLS, NODES, CONTROLLER_CONFIGS] as Resource[]) {
+      const { items } = await api.kube.list(kinds);
+      const list = { apiVersion: 'v1', kind: `${kinds.kind}List`, items };
+      writeFileSync(join(gathered, `${kinds.plural}.json`), JSON.stringify(list));
+    }
+    const offline = await run('explain', 'machineconfig/99-motd', '--from', gathered, '-f', motd);
+    assert.deepEqual([offline.status, offline.stdout], [0, table.stdout], offline.stderr);
   });
 
   test('a config that no pool could take is refused with its field, exit code 1', async () => {
@@ -157,9 +167,9 @@ describe('the commands of machine configuration', () => {
     ['a format nobody knows', ['machineconfig/00-worker', '-o', 'xml'], /--output must be/],
   ];
   for (const [what, args, message] of wrong) {
-    test(`explain, ${what}: one clear line and exit code 2`, async () => {
+    test(`explain, ${what}: one clear line and exit code 1`, async () => {
       const { status, stderr } = await explain(...args);
-      assert.equal(status, 2, stderr);
+      assert.equal(status, 1, stderr);
       assert.match(stderr, message);
     });
   }
@@ -226,9 +236,9 @@ describe('the commands of machine configuration', () => {
     ],
   ];
   for (const [what, args, message] of bad) {
-    test(`${args[0]}, ${what}: one clear line and exit code 2`, () => {
+    test(`${args[0]}, ${what}: one clear line and exit code 1`, () => {
       const { status, stderr } = spawnSync(process.execPath, [main, ...args], { encoding: 'utf8', timeout: 120_000 });
-      assert.equal(status, 2, stderr);
+      assert.equal(status, 1, stderr);
       assert.match(stderr, message);
     });
   }

@@ -20,6 +20,7 @@ export const announcements = {
   driftDetected: (problem: string) => warning('ConfigDriftDetected', problem),
   preflightFailed: (problem: string) => warning('PreflightConfigDriftCheckFailed', problem),
   diskValidationFailed: (problem: string) => warning('OnDiskStateValidationFailed', problem),
+  finalizationFailed: (problem: string) => warning('FailedFinalization', problem),
   bootResync: (node: string, current: string, desired: string) =>
     normal('BootResync', `Booting node ${node}, currentConfig ${current}, desiredConfig ${desired}`),
   nodeDone: (node: string, config: string) =>

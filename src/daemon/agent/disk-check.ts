@@ -20,7 +20,7 @@ const DEFAULT_TARGET = 'multi-user.target';
  * system is an image, then files, units and keys.
  */
 export async function machineProblem(host: Host, { config, image }: StoredState): Promise<string | undefined> {
-  const { spec, ignition } = readConfig(config);
+  const { spec, ignition } = readConfig(config, { isStored: true });
   return (
     (await bootedProblem(host, image === '' ? (spec.osImageURL ?? '') : image)) ??
     (await argumentsProblem(host, spec.kernelArguments ?? [])) ??
@@ -51,7 +51,7 @@ async function argumentsProblem({ os }: Host, wanted: readonly string[]): Promis
 
 /** What the drift monitor watches of a config, and how it compares. */
 export async function driftSubject(host: Host, config: MachineConfig): Promise<DriftSubject> {
-  const { name, ignition } = readConfig(config);
+  const { name, ignition } = readConfig(config, { isStored: true });
   const paths = [...driftPaths(ignition, await keysPath(host)), ...enablementPaths(ignition.systemd?.units ?? [])];
   return { config: name, paths: [...new Set(paths)].sort(), validate: () => diskProblem(host, ignition) };
 }

@@ -20,7 +20,7 @@ export async function startHealthEndpoint({ host, port }: { host: string; port: 
     { requestTimeout: REQUEST_LIMIT_MS, headersTimeout: REQUEST_LIMIT_MS },
     (asked, answer) => {
       asked.resume();
-      const { pathname } = new URL(asked.url ?? '/', 'http://localhost');
+      const [pathname] = (asked.url ?? '/').split('?', 1);
       const isRead = asked.method === 'GET' || asked.method === 'HEAD';
       if (!isRead) answer.setHeader('Allow', 'GET, HEAD');
       answer.writeHead(isRead ? (pathname === '/health' ? 200 : 404) : 405, { 'Content-Length': 0 }).end();

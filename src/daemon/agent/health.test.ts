@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
+import { createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { silentLog } from '../../controller/log.ts';
@@ -19,6 +19,10 @@ test('the liveness probe gets an empty 200, other methods 405', async () => {
     }
     assert.equal((await fetch(health.url, { method: 'POST' })).status, 405);
     assert.equal((await fetch(new URL('/', health.url))).status, 404);
+    // No URL, and no reason to end.
+    const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
+    get(health.url, { path: '//' }, answer => resolve(answer.resume().statusCode)).on('error', reject);
+    assert.equal(await promise, 404);
   } finally {
     await health.stop();
   }

@@ -10,6 +10,7 @@ export async function countMachine(host: Host, metrics: AgentMetrics, log: Log):
     const system = await readOperatingSystem(host.files);
     metrics.hostOs(system.prometheusLabel, system.version);
     log.info({ os: system.id, version: system.version, bootId: await host.bootId() }, 'the machine');
+    for (const [what, text] of (await host.describe?.()) ?? []) log.info({ what, text }, 'the machine says');
     if (host.os !== undefined) metrics.unsupportedPackages(unsupportedPackages(await host.os.booted()));
   } catch (error) {
     log.warn({ err: error }, 'the operating system could not be looked at');

@@ -1,5 +1,6 @@
 import type { ObjectReference } from 'kubernetes-types/core/v1.d.ts';
 import type { Log } from '../../controller/log.ts';
+import { redactedText } from '../../controller/redact.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { SINGLETON_CORRELATION } from '../../kube/event-correlation.ts';
 import { EventWriter } from '../../kube/event-writer.ts';
@@ -33,7 +34,7 @@ export function nodeEvents({ kube, nodeKube, node, clock, log }: NodeEventsOptio
     const writer = new EventWriter(api, { correlation: SINGLETON_CORRELATION, clock, host: node.name, onError });
     const recorder = eventsTo(COMPONENT, ({ component, type, reason, message }) => {
       const about = referenceTo(node, namespace);
-      if (about !== undefined) writer.recorder(component, about).event(type, reason, message);
+      if (about !== undefined) writer.recorder(component, about).event(type, reason, redactedText(message));
     });
     return { writer, recorder };
   };

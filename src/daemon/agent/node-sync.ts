@@ -3,12 +3,18 @@ import { type Reconcile, type Result, RetryRequest } from '../../controller/reco
 import { backoffMs } from '../../kube/backoff.ts';
 import { minutes, seconds } from '../../kube/duration.ts';
 import { isConflict, isTransient } from '../../kube/error.ts';
-import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG } from '../../machine-config-api/names.ts';
+import {
+  CURRENT_CONFIG,
+  DAEMON_STATE,
+  DESIRED_CONFIG,
+  OSTREE_FINALIZE_FAILURE,
+} from '../../machine-config-api/names.ts';
 import { readStored, type StoredState } from '../apply/stored.ts';
 import { stateOfError } from '../decide/reconcile.ts';
 import { unexpectedDisk } from '../decide/start-up.ts';
 import { decideSync } from '../decide/sync-gate.ts';
 import { decideUpdate, type Target } from '../decide/update-needed.ts';
+import { shownReason } from '../node-writer.ts';
 import { announce, announcements } from './announcements.ts';
 import { startDriftMonitor } from './completion.ts';
 import { machineProblem } from './disk-check.ts';
@@ -101,7 +107,8 @@ export class NodeSync {
     const annotations = node.annotations();
     const hasConfig = await configs.among([annotations[CURRENT_CONFIG], annotations[DESIRED_CONFIG]], stored);
     const state = report.updateState({ countsDrift: isForced });
-    const decision = decideUpdate({ ...annotations, [DAEMON_STATE]: state }, stored && targetOf(stored), hasConfig);
+    const said = { ...annotations, [DAEMON_STATE]: state };
+    const decision = decideUpdate(said, stored && targetOf(stored), hasConfig, node.name);
     if (decision.kind === 'error') throw new Error(decision.message);
     if (decision.kind === 'none') {
       if (drift.watching === undefined) await startDriftMonitor(this.#parts);
@@ -118,13 +125,13 @@ export class NodeSync {
 
   /** What is on the disk must be known before it is changed (spec 60, 11.3). */
   async #preflight(from: StoredState): Promise<void> {
-    const { host, log, events } = this.#parts;
+    const { host, log, events, node } = this.#parts;
     const problem = await machineProblem(host, from);
     if (problem === undefined) {
       log.info({}, 'Preflight config drift check successful');
       return;
     }
-    const reason = unexpectedDisk(targetOf(from), problem);
+    const reason = unexpectedDisk(targetOf(from), problem, node.annotations()[OSTREE_FINALIZE_FAILURE]);
     announce(events, announcements.preflightFailed(reason));
     throw new Error(reason);
   }
@@ -143,7 +150,7 @@ export class NodeSync {
     const state = stateOfError(error);
     const reason = errorText(error);
     log.error({ err: error }, `Marking ${state} due to: "${reason}"`);
-    metrics.updated(node.annotations()[DESIRED_CONFIG] ?? '', reason, clock.now());
+    metrics.updated(node.annotations()[DESIRED_CONFIG] ?? '', shownReason(reason), clock.now());
     await report.problem('update', { state, reason });
   }
 }

@@ -1,4 +1,5 @@
-import { CURRENT_CONFIG, DESIRED_CONFIG } from '../../machine-config-api/names.ts';
+import type { Node } from 'kubernetes-types/core/v1.d.ts';
+import { CURRENT_CONFIG, DESIRED_CONFIG, OSTREE_FINALIZE_FAILURE } from '../../machine-config-api/names.ts';
 import { readConfig } from '../../machine-config-api/reconciliation.ts';
 import { finishUpdate, recoverInterrupted } from '../apply/apply-config.ts';
 import { moveSshKeys } from '../apply/ssh-keys.ts';
@@ -17,6 +18,7 @@ import {
 import type { Target } from '../decide/update-needed.ts';
 import { readOperatingSystem } from '../host/os-release.ts';
 import type { Host } from '../host.ts';
+import { shownReason } from '../node-writer.ts';
 import { announce, announcements } from './announcements.ts';
 import { complete } from './completion.ts';
 import { bootedProblem, machineProblem } from './disk-check.ts';
@@ -38,9 +40,12 @@ export async function startUp(parts: AgentParts): Promise<UpdateOutcome> {
   const pending = await takeUpInterrupted(parts);
   if (pending !== undefined) return pending;
   await prepare(host);
+  if (isControlPlane(node.get())) await host.os?.flushEachObject?.();
   const decision = await decide(parts);
   if (Object.keys(decision.annotations).length > 0) await writer.annotate(decision.annotations);
   if (decision.kind === 'error') throw new Error(decision.message);
+  await tellFinalizeFailure(parts);
+  await removeRollback(host);
   if (decision.kind === 'rebase-and-reboot') return rebase(parts, decision.current);
   const current = await settled(parts, decision);
   if (decision.next === 'forced-update') {
@@ -79,6 +84,33 @@ async function takeUpInterrupted(parts: AgentParts): Promise<UpdateOutcome | und
   }
 }
 
+function isControlPlane(node: Node | undefined): boolean {
+  return Object.hasOwn(node?.metadata?.labels ?? {}, 'node-role.kubernetes.io/master');
+}
+
+/** Says on the node why what was staged in the last boot did not come into effect, or no longer (spec 60, 5.3.5, D-26). */
+async function tellFinalizeFailure({ host, node, writer, events, log }: AgentParts): Promise<void> {
+  let failure: string | undefined;
+  try {
+    failure = await host.os?.finalizeFailure?.();
+  } catch (error) {
+    log.warn({ err: error }, 'failed to query for deployment failure');
+  }
+  const said = node.annotations()[OSTREE_FINALIZE_FAILURE] ?? '';
+  const shown = failure === undefined ? said : shownReason(failure);
+  if (shown === said) return;
+  if (shown !== '') {
+    log.warn({ failure: shown }, 'Failed to finalize previous deployment');
+    announce(events, announcements.finalizationFailed(shown));
+  }
+  await writer.annotate({ [OSTREE_FINALIZE_FAILURE]: shown });
+}
+
+/** A machine that has come this far will not be taken back to the deployment before, which takes up room (spec 60, 5.3.6). */
+async function removeRollback({ os, files }: Host): Promise<void> {
+  if (os !== undefined && (await readOperatingSystem(files)).isCoreOSVariant) await os.removeRollback();
+}
+
 /** Left-overs of the first boot are put away. */
 async function prepare({ files }: Host): Promise<void> {
   const has = async (path: string) => (await files.stat(path)) !== undefined;
@@ -100,6 +132,7 @@ async function decide({ host, node, configs, log }: AgentParts): Promise<StartUp
   const hasConfig = await configs.among([said[CURRENT_CONFIG], said[DESIRED_CONFIG]], stored);
   const current = initialAnnotations && (await configs.get(said[CURRENT_CONFIG] ?? ''));
   const decision = decideStartUp({
+    nodeName: node.name,
     annotations,
     initialAnnotations,
     disk: stored && { config: stored.config.metadata?.name ?? '', image: stored.image },
@@ -149,7 +182,8 @@ async function settled(parts: AgentParts, { current, isBootstrapping }: Proceed)
 async function validateAndGoOn(parts: AgentParts, decision: Proceed, current: StoredState): Promise<UpdateOutcome> {
   const { host, log, events, node } = parts;
   log.info({}, `Validating against current config ${decision.current.config}`);
-  const next = decideAfterValidation(decision, await machineProblem(host, current));
+  const finalizeFailure = node.annotations()[OSTREE_FINALIZE_FAILURE];
+  const next = decideAfterValidation(decision, await machineProblem(host, current), finalizeFailure);
   if (next.kind === 'degraded') {
     announce(events, announcements.diskValidationFailed(next.reason));
     throw new Error(next.reason);
@@ -173,7 +207,7 @@ async function rebase(parts: AgentParts, current: Target): Promise<UpdateOutcome
 
 /** Keys at the place of an older release move to the new one (spec 60, 5.3.10). */
 async function moveKeys({ host, log }: AgentParts, { config }: StoredState): Promise<void> {
-  const users = readConfig(config).ignition.passwd?.users ?? [];
+  const users = readConfig(config, { isStored: true }).ignition.passwd?.users ?? [];
   await moveSshKeys(host, await readOperatingSystem(host.files), users, log);
 }
 

@@ -9,6 +9,7 @@ function scene() {
   const node: Record<string, string | null> = {};
   let away = false;
   let writes = 0;
+  const counted: string[] = [];
   const report = new StateReport({
     writer: {
       async annotate(set) {
@@ -20,12 +21,18 @@ function scene() {
     },
     clock: new VirtualClock('2026-01-01T00:00:00Z'),
     log: silentLog,
-    metrics: { state: () => {} },
+    metrics: { state: (_, reason) => void counted.push(reason) },
   });
   report.resume({});
   const says = () => [node[DAEMON_STATE], node[DAEMON_REASON]];
-  return { report, node, says, setAway: (value: boolean) => (away = value), writes: () => writes };
+  return { report, node, counted, says, setAway: (value: boolean) => (away = value), writes: () => writes };
 }
+
+test('what is secret in a reason is neither on the node nor in a metric', async () => {
+  const { report, counted, says } = scene();
+  await report.problem('update', { state: 'Degraded', reason: 'refused: Bearer hunter2' });
+  assert.deepEqual([says()[1], counted], ['refused: Bearer [redacted]', ['refused: Bearer [redacted]']]);
+});
 
 test('a problem with certificates stays visible while updates go on, and the node does not flap (D-39)', async () => {
   const { report, node, says, writes } = scene();

@@ -1,7 +1,7 @@
 import type { Log } from '../../controller/log.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { DAEMON_REASON, DAEMON_STATE } from '../../machine-config-api/names.ts';
-import { type AnnotationChange, changeOf, LONGEST_REASON, type NodeState, type NodeWriter } from '../node-writer.ts';
+import { type AnnotationChange, changeOf, type NodeState, type NodeWriter, shownReason } from '../node-writer.ts';
 import type { AgentMetrics } from './metrics.ts';
 
 export type FailedState = 'Degraded' | 'Unreconcilable';
@@ -47,7 +47,7 @@ export class StateReport {
 
   get reason(): string {
     const reasons = WORKERS.map(worker => this.#problems.get(worker)?.reason).filter(reason => reason !== undefined);
-    return [...new Set(reasons)].join('; ').slice(0, LONGEST_REASON);
+    return shownReason([...new Set(reasons)].join('; '));
   }
 
   /** How updates stand, whatever else is wrong on this node. Drift counts for those who want to update it away. */

@@ -1,5 +1,5 @@
 import { RetryRequest } from '../../controller/reconcile.ts';
-import { type Disruption, decideDisruption } from '../../machine-config-api/disruption.ts';
+import { type Disruption, decideDisruption, layeredDisruption } from '../../machine-config-api/disruption.ts';
 import type { MachineConfig } from '../../machine-config-api/machine-config.ts';
 import { cannotReconcile } from '../../machine-config-api/reconciliation.ts';
 import { applyConfig } from '../apply/apply-config.ts';
@@ -28,7 +28,7 @@ export async function update(parts: AgentParts, from: StoredState, to: StoredSta
   if (path.kind === 'error') throw new Error(path.message);
   await report.working();
   const isForced = await hasForceFile(host.files);
-  const disruption = await possibleDisruption(parts, from, to, isForced);
+  const disruption = await possibleDisruption(parts, from, to, { isForced, isLayered: path.kind === 'image' });
   await stopDriftMonitor(parts);
   log.info({ difference: disruption.difference }, `Starting update from ${before} to ${after}`);
   if (disruption.needsDrain) {
@@ -63,7 +63,7 @@ async function possibleDisruption(
   parts: AgentParts,
   from: StoredState,
   to: StoredState,
-  isForced: boolean,
+  { isForced, isLayered }: { readonly isForced: boolean; readonly isLayered: boolean },
 ): Promise<Disruption> {
   const { host, log, events } = parts;
   const [before, after] = [nameOf(from), nameOf(to)];
@@ -76,6 +76,7 @@ async function possibleDisruption(
     announce(events, announcements.irreconcilable(reason ?? ''));
     throw new UnreconcilableError(reason);
   }
+  if (isLayered) return layeredDisruption(result.before, result.after, isForced);
   return decideDisruption(result.before, result.after, { ...(await disruptionOptions(parts)), hasForceFile: isForced });
 }
 

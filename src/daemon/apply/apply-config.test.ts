@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { inspect } from 'node:util';
+import { silentLog } from '../../controller/log.ts';
 import type { MachineConfig } from '../../machine-config-api/machine-config.ts';
 import { isReading, memoryHost, observed } from '../host/memory.ts';
 import { type Host, HostError } from '../host.ts';
@@ -250,15 +251,13 @@ test('a machine that rebooted in the middle of an update has its reboot still be
   assert.ok(recovery.outcome === 'committed' && !recovery.hasRebooted);
 });
 
-test('what only an image can change is refused where there is none, before anything is written', async () => {
+test('where the system is no image, what only an image can change is told and the rest applied (spec 60, 8.1 step 13)', async () => {
   const host = await nodeIn(OLD);
-  const before = await state(host);
-  const withArguments = { ...NEW, spec: { ...NEW.spec, kernelArguments: ['nosmt'] } };
-  await assert.rejects(applyConfig(host, OLD, withArguments), {
-    code: 'unsupported',
-    message: /kernel arguments.*neither rpm-ostree nor bootc/,
-  });
-  assert.deepEqual(await state(host), before);
+  const withImage = { ...NEW, spec: { ...NEW.spec, osImageURL: 'image:2', kernelArguments: ['nosmt'] } };
+  const told: object[] = [];
+  await applyConfig(host, OLD, withImage, { log: { ...silentLog, warn: fields => void told.push(fields) } });
+  assert.deepEqual(told, [{ leftOut: ['the OS image', 'kernel arguments'] }]);
+  assert.deepEqual((await readStored(host))?.config, withImage);
 });
 
 async function stateAfter(from: MachineConfig, to: MachineConfig) {

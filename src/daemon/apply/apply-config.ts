@@ -12,7 +12,7 @@ import {
   readJournal,
   resumeJournal,
 } from './journal.ts';
-import { osRefusal } from './os.ts';
+import { osPartsLeftOut, osRefusal } from './os.ts';
 import { sshKeyFiles } from './ssh-keys.ts';
 import { runSteps, type Undone, undoSteps } from './steps.ts';
 import { CURRENT_CONFIG_FILE, CURRENT_IMAGE_FILE } from './stored.ts';
@@ -139,8 +139,11 @@ async function plan(
 ): Promise<Journal> {
   const { skipCertificateWrite = true, hasForceFile = false, image = '', pendingAction = null } = options;
   const change = { from: from ?? null, to, skipCertificateWrite, hasForceFile };
-  const refusal = osRefusal(host, ...configsOf(change));
+  const configs = configsOf(change);
+  const refusal = osRefusal(host, ...configs);
   if (refusal !== undefined) throw new HostError('unsupported', refusal);
+  const leftOut = osPartsLeftOut(host, ...configs);
+  if (leftOut.length > 0) options.log?.warn({ leftOut }, 'updating the OS on non-CoreOS nodes is not supported');
   try {
     const prunings = await pruningsOf(host, change);
     return {

@@ -41,13 +41,8 @@ export function stillNeeded(change: readonly string[], { layeredPackages }: Boot
   return rest.length > 0 && needed.length === 0 ? undefined : [verb, ...needed];
 }
 
-/** How many packages were layered by hand: they belong to no extension and no kernel (spec 60, 13.1). */
+/** How many packages were changed by hand: they belong to no extension (spec 60, 13.1). */
 export function unsupportedPackages({ layeredPackages, removedPackages = [], localPackages = [] }: BootedOs): number {
   const supported = new Set(Object.values(EXTENSION_PACKAGES).flat());
-  const isKernel = (name: string) => /^kernel(?:-|$)/.test(name);
-  return (
-    layeredPackages.filter(name => !supported.has(name) && !isKernel(name)).length +
-    removedPackages.filter(name => !isKernel(name)).length +
-    localPackages.length
-  );
+  return [...layeredPackages, ...removedPackages, ...localPackages].filter(name => !supported.has(name)).length;
 }

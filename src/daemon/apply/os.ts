@@ -44,26 +44,27 @@ export function osChangesText(difference: Partial<ConfigDifference>): string {
 }
 
 /**
- * Why this machine cannot take the operating system part of a change, undefined if it can: where the system is not an image, or is
- * one that is changed in other ways, nothing is begun.
+ * Why this machine cannot take the operating system part of a change, undefined if it can: where the system is an image that is
+ * changed in other ways, nothing is begun. A machine that is no image takes the rest of the change (`osPartsLeftOut`).
  */
 export function osRefusal({ os }: Pick<Host, 'os'>, before: ReadConfig, after: ReadConfig): string | undefined {
-  const { osUpdate, ...difference } = configDifference(before, after);
-  // A machine that has had no config yet runs what it was installed with.
-  const isImageChange = osUpdate && (before.spec.osImageURL ?? '') !== '';
-  const inImage = [
-    difference.kargs && 'kernel arguments',
-    difference.kernelType && 'the kernel type',
-    difference.extensions && 'extensions',
-  ].filter(part => typeof part === 'string');
-  if (os === undefined) {
-    const asked = [...(isImageChange ? ['the OS image'] : []), ...inImage];
-    if (asked.length === 0) return undefined;
-    return `cannot change ${asked.join(', ')}: this machine has neither rpm-ostree nor bootc`;
-  }
-  if (os.tool === 'bootc' && inImage.length > 0)
-    return `cannot change ${inImage.join(', ')}: bootc takes them only as part of an image`;
-  return undefined;
+  const inImage = changesInImage(configDifference(before, after));
+  return os?.tool === 'bootc' && inImage.length > 0
+    ? `cannot change ${inImage.join(', ')}: bootc takes them only as part of an image`
+    : undefined;
+}
+
+/** What of a change stays undone because the operating system of this machine is not an image (spec 60, 8.1 step 13). */
+export function osPartsLeftOut({ os }: Pick<Host, 'os'>, before: ReadConfig, after: ReadConfig): string[] {
+  if (os !== undefined) return [];
+  const difference = configDifference(before, after);
+  return [...(difference.osUpdate ? ['the OS image'] : []), ...changesInImage(difference)];
+}
+
+function changesInImage({ kargs, kernelType, extensions }: ConfigDifference): string[] {
+  return [kargs && 'kernel arguments', kernelType && 'the kernel type', extensions && 'extensions'].filter(
+    part => typeof part === 'string',
+  );
 }
 
 /**
@@ -82,13 +83,15 @@ export async function updateOs(host: Host, before: ReadConfig, after: ReadConfig
   const booted = await os.booted();
   const isRebased = osUpdate && image !== '' && booted.image !== image;
   const source = after.spec.baseOSExtensionsContainerImage ?? '';
-  const withdraw =
-    source !== '' && (isRebased || extensions || kernelType) ? await os.offerExtensions?.(source) : undefined;
+  const needsPackages = source !== '' && (isRebased || extensions || kernelType);
+  const withdraw = needsPackages
+    ? await retried(options.clock, OFFER_TRIES, async () => os.offerExtensions?.(source))
+    : undefined;
   await os.discardStaged();
   try {
     if (isRebased || kernelType) await revertKernel(os, booted);
     if (isRebased) {
-      await rebase(os, image, options.clock);
+      await retried(options.clock, REBASE_TRIES, () => os.rebase(image));
       report('OSUpgradeApplied', `OS upgrade applied; new MachineConfig (${after.name}) has new OS image (${image})`);
     } else
       report(
@@ -108,15 +111,17 @@ export async function updateOs(host: Host, before: ReadConfig, after: ReadConfig
 }
 
 const REBASE_TRIES = 5;
-const FIRST_REBASE_WAIT_MS = seconds(5);
+const OFFER_TRIES = 6;
+const FIRST_WAIT_MS = seconds(5);
 
-async function rebase(os: HostOs, image: string, clock: Clock): Promise<void> {
+/** Registries fail now and then (spec 60, 8.8.3 and 8.8.6). */
+async function retried<T>(clock: Clock, tries: number, work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await os.rebase(image);
+      return await work();
     } catch (error) {
-      if (attempt === REBASE_TRIES || (error instanceof HostError && error.code === 'unsupported')) throw error;
-      await sleep(clock, FIRST_REBASE_WAIT_MS * 2 ** (attempt - 1));
+      if (attempt === tries || (error instanceof HostError && error.code === 'unsupported')) throw error;
+      await sleep(clock, FIRST_WAIT_MS * 2 ** (attempt - 1));
     }
   }
 }

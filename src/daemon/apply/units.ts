@@ -1,5 +1,6 @@
 import type { Log } from '../../controller/log.ts';
 import type { IgnitionDropin, IgnitionUnit } from '../../machine-config-api/ignition/types.ts';
+import { isMask, MASK } from '../host/link-target.ts';
 import type { Host } from '../host.ts';
 import { isInPlace } from './files.ts';
 import { keepOriginal } from './originals.ts';
@@ -7,7 +8,6 @@ import { keepOriginal } from './originals.ts';
 const UNIT_DIRECTORY = '/etc/systemd/system';
 const VENDOR_DIRECTORIES = ['/usr/local/lib/systemd/system', '/usr/lib/systemd/system', '/lib/systemd/system'];
 const UNIT_MODE = 0o644;
-const MASK = '/dev/null';
 const ROOT = { uid: 0, gid: 0 };
 
 export interface UnitOptions {
@@ -61,9 +61,9 @@ export async function isUnitInPlace({ files, services }: Host, unit: IgnitionUni
       return false;
   }
   const path = unitPath(unit.name);
-  if (unit.mask === true) return (await files.readLink(path)) === MASK;
+  if (unit.mask === true) return isMask(files, path);
   if (hasContents(unit)) return isInPlace(files, textFile(path, unit.contents ?? ''));
-  return unit.mask === undefined || (await files.readLink(path)) !== MASK;
+  return unit.mask === undefined || !(await isMask(files, path));
 }
 
 function textFile(path: string, text: string) {
@@ -87,7 +87,7 @@ async function writeDropin(
 async function writeUnit(host: Host, unit: IgnitionUnit, options: UnitOptions): Promise<void> {
   const path = unitPath(unit.name);
   if (unit.mask === true) {
-    if ((await host.files.readLink(path)) !== MASK) await host.files.symlink(MASK, path);
+    if (!(await isMask(host.files, path))) await host.files.symlink(MASK, path);
     return;
   }
   if (hasContents(unit)) {

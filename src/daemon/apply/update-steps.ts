@@ -94,7 +94,7 @@ export async function updateSteps(host: Host, journal: Journal, options: StepOpt
 
 /** Both configs of a journal, read. */
 export function configsOf({ from, to }: Pick<Journal, 'from' | 'to'>): [before: ReadConfig, after: ReadConfig] {
-  return [from === null ? EMPTY_CONFIG : readConfig(from), readConfig(to)];
+  return [from === null ? EMPTY_CONFIG : readConfig(from, { isStored: true }), readConfig(to)];
 }
 
 type Change = Pick<Journal, 'from' | 'to' | 'skipCertificateWrite' | 'hasForceFile'>;

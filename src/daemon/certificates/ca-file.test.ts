@@ -55,7 +55,7 @@ describe('what a CA file should hold', () => {
   }
 });
 
-test('mode and owner of the file that is there are kept; an equal file is not touched', async () => {
+test('the mode of the file that is there is kept, what is written is ours (spec 60, 4.5.5); an equal file is not touched', async () => {
   const { files } = memoryHost();
   await files.write(KUBELET_CA, Buffer.from(A), { mode: 0o640, owner: { uid: 7, gid: 8 } });
   const problems: CertificateProblem[] = [];
@@ -64,7 +64,7 @@ test('mode and owner of the file that is there are kept; an equal file is not to
   assert.equal(await ensure(A), false);
   assert.equal(await ensure(A + B), true);
   const stat = await files.stat(KUBELET_CA);
-  assert.deepEqual([stat?.mode, stat?.uid, stat?.gid], [0o640, 7, 8]);
+  assert.deepEqual([stat?.mode, stat?.uid, stat?.gid], [0o640, 0, 0]);
   assert.deepEqual(problems, []);
 });
 

@@ -47,7 +47,7 @@ export async function ensureCaFile(
     problems.push({ part, code: problem.code, message: `${path}: ${problem.message}`, isPassing: false });
   }
   if (write === undefined) return false;
-  await files.write(path, write);
+  await files.write(path, write, { takesOver: true });
   return true;
 }
 

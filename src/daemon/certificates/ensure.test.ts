@@ -65,6 +65,19 @@ async function assertComplete(host: Host): Promise<void> {
   assert.equal(await host.files.read(KUBELET_RESTART_RECORD), undefined, 'nothing is left to do');
 }
 
+test('whoever had a file before, it is ours once it is written (spec 60, 4.5.5)', async () => {
+  const host = await oldNode();
+  const foreign = { uid: 1000, gid: 1000 };
+  for (const path of [...Object.keys(EXPECTED), BOOTSTRAP_KUBECONFIG, LIVE_KUBECONFIG]) {
+    await host.files.write(path, (await host.files.read(path)) ?? Buffer.from('old'), { owner: foreign });
+  }
+  await ensure(host);
+  for (const path of [...Object.keys(EXPECTED), BOOTSTRAP_KUBECONFIG, LIVE_KUBECONFIG]) {
+    const stat = await host.files.stat(path);
+    assert.deepEqual([stat?.uid, stat?.gid], [0, 0], path);
+  }
+});
+
 test('one pass brings everything, the next one touches nothing', async () => {
   const host = await oldNode();
   const outcome = await ensure(host);

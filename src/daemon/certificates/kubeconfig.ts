@@ -1,4 +1,4 @@
-import { CORE_SCHEMA, dump, load } from 'js-yaml';
+import { CORE_SCHEMA, defineScalarTag, dump, floatCoreTag, intCoreTag, load, mapTag, NOT_RESOLVED } from 'js-yaml';
 import { decodeStrictBase64 } from '../../machine-config-api/base64.ts';
 import { InputError } from './problem.ts';
 
@@ -33,7 +33,7 @@ export class Kubeconfig {
     const before = this.#cluster[CA_DATA];
     this.#cluster[CA_DATA] = Buffer.from(bundle).toString('base64');
     try {
-      return Buffer.from(dump(this.#fields, { schema: CORE_SCHEMA, sortKeys: true, lineWidth: -1, noRefs: true }));
+      return Buffer.from(dump(this.#fields, { schema: VERBATIM, sortKeys: true, lineWidth: -1, noRefs: true }));
     } finally {
       this.#cluster[CA_DATA] = before;
     }
@@ -44,9 +44,39 @@ const CA_DATA = 'certificate-authority-data';
 
 type Fields = Record<string, unknown>;
 
+/** A number as it is written: a token may look like one, and has more digits than we could keep (spec 60, section 17, trap 5). */
+class WrittenNumber {
+  readonly text: string;
+  readonly tag: string;
+
+  constructor(text: string, tag: string) {
+    this.text = text;
+    this.tag = tag;
+  }
+}
+
+const keyOf = (key: unknown) => (key instanceof WrittenNumber ? key.text : key);
+
+const VERBATIM = CORE_SCHEMA.withTags(asWritten(intCoreTag), asWritten(floatCoreTag), {
+  ...mapTag,
+  addPair: (fields: Fields, key: unknown, value: unknown) => mapTag.addPair(fields, keyOf(key), value),
+  has: (fields: Fields, key: unknown) => mapTag.has(fields, keyOf(key)),
+});
+
+function asWritten({ tagName, implicitFirstChars, resolve }: typeof intCoreTag) {
+  return defineScalarTag<WrittenNumber>(tagName, {
+    implicit: true,
+    implicitFirstChars,
+    resolve: (text, isExplicit, name) =>
+      resolve(text, isExplicit, name) === NOT_RESOLVED ? NOT_RESOLVED : new WrittenNumber(text, tagName),
+    identify: (value: unknown) => value instanceof WrittenNumber && value.tag === tagName,
+    represent: ({ text }: WrittenNumber) => text,
+  });
+}
+
 function parse(bytes: Uint8Array): Fields | undefined {
   try {
-    const value = load(Buffer.from(bytes).toString('utf8'), { schema: CORE_SCHEMA });
+    const value = load(Buffer.from(bytes).toString('utf8'), { schema: VERBATIM });
     return isFields(value) ? value : undefined;
   } catch {
     // The parser quotes its input.

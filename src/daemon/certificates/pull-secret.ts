@@ -108,7 +108,7 @@ export async function linkOsTreeAuth(files: HostFiles): Promise<boolean> {
 export async function ensureSecret(files: HostFiles, path: string, content: Buffer): Promise<boolean> {
   const current = await files.read(path, LARGEST_FILE_BYTES);
   const isSame = current !== undefined && content.equals(current) && (await files.stat(path))?.mode === SECRET_MODE;
-  if (!isSame) await files.write(path, content, { mode: SECRET_MODE });
+  if (!isSame) await files.write(path, content, { mode: SECRET_MODE, takesOver: true });
   return !isSame;
 }
 

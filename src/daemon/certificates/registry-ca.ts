@@ -87,7 +87,7 @@ function pathOf(name: string): string {
 async function ensureCa(files: HostFiles, path: string, data: Buffer): Promise<boolean> {
   const current = await files.read(path, LARGEST_FILE_BYTES);
   const isSame = current !== undefined && data.equals(current) && (await files.stat(path))?.mode === CA_MODE;
-  if (!isSame) await files.write(path, data, { mode: CA_MODE });
+  if (!isSame) await files.write(path, data, { mode: CA_MODE, takesOver: true });
   return !isSame;
 }
 

@@ -63,6 +63,25 @@ test('whatever the order and whatever stands in between, the set decides', () =>
   );
 });
 
+test('what looks like a number stays as it is written, quoted or not (spec 60, section 17, trap 5)', () => {
+  const user = [
+    '    0x1f: 1e3',
+    '    flag: true',
+    "    name: '007'",
+    '    none: null',
+    '    token: 12345678901234567890123',
+  ];
+  const text = ['clusters:', '  - cluster:', '      server: https://x', 'user:', ...user, ''].join('\n');
+  const after = new Kubeconfig(Buffer.from(text), 'x').withAuthorities('').toString();
+  assert.deepEqual(
+    after
+      .split('\n')
+      .slice(5, -1)
+      .map(line => line.trim()),
+    user.map(line => line.trim().replace('0x1f:', "'0x1f':")),
+  );
+});
+
 test('everything else in a kubeconfig stays, known or not, and no error quotes it', () => {
   const text = kubeconfigText(A, '0123');
   const kubeconfig = new Kubeconfig(Buffer.from(text), 'x');

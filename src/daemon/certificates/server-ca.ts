@@ -67,7 +67,7 @@ export async function ensureServerCa(
   const written: string[] = [];
   const place = async (plan: Plan | undefined) => {
     if (plan?.content === undefined) return;
-    await files.write(plan.path, plan.content, { mode: SECRET_MODE });
+    await files.write(plan.path, plan.content, { mode: SECRET_MODE, takesOver: true });
     written.push(plan.path);
   };
   await attempt('server-ca', failures, () => place(bootstrap));

@@ -99,9 +99,28 @@ describe('files and units on disk (spec 60, 11.1)', () => {
     ],
     ['a masked unit that nobody knows', withUnit({ mask: true }), nothing, undefined],
     [
-      'a masked unit of the OS that is not',
+      'a masked unit of the OS that is not, and has no contents of its own',
       withUnit({ mask: true }),
       file('/usr/lib/systemd/system/a.service', '[Service]\n'),
+      undefined,
+    ],
+    ['a masked unit without contents that is a file', withUnit({ mask: true }), file(UNIT), undefined],
+    [
+      'a masked unit by way of other links',
+      withUnit({ mask: true, contents: 'text' }),
+      async files => {
+        await files.symlink('../../../dev/null', '/etc/systemd/system/other.service');
+        await files.symlink('other.service', UNIT);
+      },
+      undefined,
+    ],
+    [
+      'a masked unit that leads in a circle',
+      withUnit({ mask: true, contents: 'text' }),
+      async files => {
+        await files.symlink('a.service', '/etc/systemd/system/other.service');
+        await files.symlink('other.service', UNIT);
+      },
       /masked setting/,
     ],
     ['a drop-in', withUnit({ dropins: [{ name: '1.conf', contents: 'text' }] }), file(DROPIN), undefined],

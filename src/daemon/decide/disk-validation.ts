@@ -1,6 +1,7 @@
 import { contentsOf, DEFAULT_FILE_MODE } from '../../machine-config-api/ignition/contents.ts';
 import type { IgnitionConfig, IgnitionFile, IgnitionUnit } from '../../machine-config-api/ignition/types.ts';
 import { IgnitionError } from '../../machine-config-api/ignition/types.ts';
+import { linkTarget, MASK } from '../host/link-target.ts';
 import type { HostFiles, HostServices } from '../host.ts';
 import { dropinPath, isExempt, unitPath } from './disk-paths.ts';
 import { modeText } from './mode-text.ts';
@@ -26,7 +27,7 @@ export interface ValidationOptions {
 
 /**
  * Compares a disk with a config: files in order, then units in order, then keys; the first difference is returned, undefined if
- * there is none (spec 60, 11.1). Beyond 4.16 it looks at whether units are enabled and at the keys, as seed 003 promises. Owners,
+ * there is none (spec 60, 11.1). Beyond 4.16 it looks at whether units are enabled, as seed 003 promises, and at the keys. Owners,
  * passwords, directories and what runs are not compared.
  */
 export async function validateDisk(
@@ -75,20 +76,11 @@ async function unitFileDrift({ contents = '' }: IgnitionUnit, path: string, { fi
   return contentDrift(path, () => Buffer.from(contents), DEFAULT_FILE_MODE, files);
 }
 
-const DEV_NULL = '/dev/null';
-
-/** A masked unit is a link to nowhere. One that no host knows is as good as masked. */
-async function maskDrift(
-  unit: IgnitionUnit,
-  path: string,
-  { files, services }: ValidatedHost,
-): Promise<string | undefined> {
-  const target = (await files.stat(path))?.kind === 'symlink' ? await files.readLink(path) : undefined;
-  if (target === DEV_NULL) return undefined;
-  const isKnown =
-    (unit.contents ?? '') !== '' || !['not-found', 'masked'].includes(await services.isEnabled(unit.name));
-  if (!isKnown) return undefined;
-  return `invalid unit masked setting. path: ${quoted(path)}; expected: ${DEV_NULL}; received: ${target ?? 'no link'}`;
+/** A masked unit is a link to nowhere. Without contents nothing is looked at, not even that. */
+async function maskDrift({ contents = '' }: IgnitionUnit, path: string, { files }: ValidatedHost) {
+  const target = contents === '' ? MASK : await linkTarget(files, path);
+  if (target === MASK) return undefined;
+  return `invalid unit masked setting. path: ${quoted(path)}; expected: ${MASK}; received: ${target === path ? 'no link' : target}`;
 }
 
 /** What a host cannot say of a unit (generated, static, not found) is taken as said. */

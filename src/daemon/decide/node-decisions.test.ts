@@ -48,12 +48,17 @@ describe('is an update needed (spec 60, 5.4)', () => {
       ['another image', annotations('a', 'a', 'Done', images), on('a', 'i'), 'a+i -> a+j'],
       ['an image from the node', annotations('a', 'a', 'Done', images), undefined, 'a+i -> a+j'],
       ['the wanted image on disk', annotations('a', 'a', 'Done', images), on('a', 'j'), 'none'],
-      ['no state', annotations('a', 'a'), on('a'), 'annotation state not found on node'],
+      [
+        'no state',
+        annotations('a', 'a'),
+        on('a'),
+        "machineconfiguration.openshift.io/state annotation not found on node 'n'",
+      ],
       [
         'no wanted config',
         { [CURRENT_CONFIG]: 'a', [DAEMON_STATE]: 'Done' },
         on('a'),
-        'annotation desiredConfig not found on node',
+        "machineconfiguration.openshift.io/desiredConfig annotation not found on node 'n'",
       ],
       ['a wanted config that is missing', annotations('a', 'gone', 'Done'), on('a'), 'missing MachineConfig gone'],
       ['a config that is missing', annotations('gone', 'a', 'Done'), on('a'), 'missing MachineConfig gone'],
@@ -61,7 +66,7 @@ describe('is an update needed (spec 60, 5.4)', () => {
   const text = ({ config, image }: { config: string; image: string }) => (image === '' ? config : `${config}+${image}`);
   for (const [what, node, disk, wanted] of table) {
     test(what, () => {
-      const found = decideUpdate(node, disk, name => name !== 'gone');
+      const found = decideUpdate(node, disk, name => name !== 'gone', 'n');
       const said =
         found.kind === 'update'
           ? `${text(found.from)} -> ${text(found.to)}`

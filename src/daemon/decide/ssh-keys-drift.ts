@@ -8,7 +8,7 @@ const LARGEST_KEYS_BYTES = 1024 * 1024;
 
 /**
  * How the keys on a disk are not those of the config, undefined if they are. A config without users says nothing about keys. Order,
- * blank lines and comments do not matter; a key too many does: somebody can log in who should not (seed 003).
+ * blank lines and comments do not matter; a key too many does: somebody can log in who should not. 4.16 does not look (spec 60, 11.1).
  */
 export async function sshKeysDrift(
   { passwd }: IgnitionConfig,

@@ -5,7 +5,7 @@ import {
   DESIRED_CONFIG,
   DESIRED_IMAGE,
 } from '../../machine-config-api/names.ts';
-import { isSameTarget, type OnDisk, type Target } from './update-needed.ts';
+import { isSameTarget, missingAnnotation, type OnDisk, type Target } from './update-needed.ts';
 
 type Annotations = Readonly<Record<string, string>>;
 
@@ -17,6 +17,7 @@ export const INITIAL_ANNOTATIONS_BACKUP = '/etc/machine-config-daemon/node-annot
 
 /** What an agent finds when it starts. */
 export interface StartUpFacts {
+  readonly nodeName?: string | undefined;
   readonly annotations: Annotations;
   readonly disk: OnDisk;
   /** Content of `node-annotations.json`; undefined where there is no such file. Its presence means "bootstrapping". */
@@ -74,13 +75,13 @@ export function decidePreparations({
 
 /** What an agent that just started does first (spec 60, 5.3, steps 4 to 9). */
 export function decideStartUp(facts: StartUpFacts): StartUpDecision {
-  const { disk, initialAnnotations, hasForceFile } = facts;
+  const { disk, initialAnnotations, hasForceFile, nodeName = '' } = facts;
   const annotations = missingAnnotations(facts);
   if (annotations === undefined) {
     return {
       kind: 'error',
       annotations: {},
-      message: `annotation ${CURRENT_CONFIG} not found on node; neither ${INITIAL_ANNOTATIONS} nor a config on disk to take it from`,
+      message: `${missingAnnotation(CURRENT_CONFIG, nodeName)}; neither ${INITIAL_ANNOTATIONS} nor a config on disk to take it from`,
     };
   }
   const node = { ...facts.annotations, ...annotations };
@@ -89,7 +90,7 @@ export function decideStartUp(facts: StartUpFacts): StartUpDecision {
     [CURRENT_CONFIG, currentConfig],
     [DESIRED_CONFIG, desiredConfig],
   ] as const) {
-    if (value === '') return { kind: 'error', annotations, message: `annotation ${name} not found on node` };
+    if (value === '') return { kind: 'error', annotations, message: missingAnnotation(name, nodeName) };
     if (!facts.hasConfig(value)) {
       return { kind: 'error', annotations, message: `missing MachineConfig ${value}`, missingConfig: value };
     }

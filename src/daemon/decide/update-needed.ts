@@ -26,20 +26,21 @@ export type UpdateDecision =
  * Whether a node must be updated, and from what to what (spec 60, 5.4). The disk beats the annotations. A node that is where it
  * should be and is not Done is updated onto itself, which is how it leaves Degraded and how a crash after the commit heals.
  */
-export function decideUpdate(node: Annotations, disk: OnDisk, hasConfig: (name: string) => boolean): UpdateDecision {
+export function decideUpdate(
+  node: Annotations,
+  disk: OnDisk,
+  hasConfig: (name: string) => boolean,
+  nodeName = '',
+): UpdateDecision {
   const { [CURRENT_CONFIG]: current, [DESIRED_CONFIG]: desired, [DAEMON_STATE]: state } = node;
-  const missing = [
-    ['desiredConfig', desired],
-    ['currentConfig', current],
-    ['state', state],
-  ].find(([, value]) => value === undefined);
+  const missing = [DESIRED_CONFIG, CURRENT_CONFIG, DAEMON_STATE].find(key => node[key] === undefined);
   for (const name of [desired, current]) {
     if (name !== undefined && !hasConfig(name)) {
       return { kind: 'error', message: `missing MachineConfig ${name}`, missingConfig: name };
     }
   }
   if (missing !== undefined || desired === undefined || current === undefined) {
-    return { kind: 'error', message: `annotation ${missing?.[0] ?? ''} not found on node` };
+    return { kind: 'error', message: missingAnnotation(missing ?? '', nodeName) };
   }
   const to = { config: desired, image: node[DESIRED_IMAGE] ?? '' };
   const from = disk ?? { config: current, image: node[CURRENT_IMAGE] ?? '' };
@@ -47,6 +48,11 @@ export function decideUpdate(node: Annotations, disk: OnDisk, hasConfig: (name: 
   if (!isSameTarget(from, to)) return { kind: 'update', from, to, why: 'another config or image is wanted' };
   if (state === DONE) return { kind: 'none' };
   return { kind: 'update', from, to, why: `in the wanted config, but the state is ${state === '' ? 'empty' : state}` };
+}
+
+/** In the words people search for. */
+export function missingAnnotation(key: string, nodeName: string): string {
+  return `${key} annotation not found on node '${nodeName}'`;
 }
 
 const DONE = 'Done';

@@ -1,6 +1,7 @@
 import { splitKernelArguments } from '../../machine-config-api/kernel-arguments.ts';
 import { type BootedOs, HostError, type HostFiles, type HostOs } from '../host.ts';
 import { commandOutput, type RunCommand } from './command.ts';
+import { finalizeFailure, flushEachObject } from './ostree.ts';
 
 const STAGE_TIMEOUT_MS = 60 * 60_000;
 
@@ -44,5 +45,7 @@ export function bootc(run: RunCommand, files: HostFiles): HostOs {
     },
     // bootc keeps one rollback deployment and replaces it by itself.
     async removeRollback() {},
+    finalizeFailure: () => finalizeFailure(run),
+    flushEachObject: () => flushEachObject(run),
   };
 }

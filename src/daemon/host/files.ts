@@ -92,7 +92,8 @@ export function filesOn(disk: Disk): HostFiles {
       const there = await disk.stat(real);
       requireReplaceable(path, there);
       const kept = there?.kind === 'file' ? there : undefined;
-      await disk.replace(real, content, options.mode ?? kept?.mode ?? FILE_MODE, options.owner ?? kept);
+      const owner = options.owner ?? (options.takesOver === true ? undefined : kept);
+      await disk.replace(real, content, options.mode ?? kept?.mode ?? FILE_MODE, owner);
     },
     async symlink(target, path) {
       const real = await placeFor(path);

@@ -1,6 +1,7 @@
 /** The programs a Linux machine is worked through: which are called with what, and what is made of their answers. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { unsupportedPackages } from '../apply/extensions.ts';
 import type { CommandResult, RunCommand } from './command.ts';
 import { runCommand } from './command.ts';
 import { linuxHost } from './linux.ts';
@@ -38,6 +39,8 @@ describe('which operating system', () => {
     const debian = operatingSystemOf('ID=debian\nVERSION_ID="12"\n');
     assert.deepEqual([debian.isCoreOSVariant, debian.prometheusLabel], [false, 'DEBIAN']);
     assert.equal(operatingSystemOf('').prometheusLabel, 'unsupported');
+    const derived = operatingSystemOf('ID=mine\nVARIANT_ID=coreos\n');
+    assert.deepEqual([derived.isCoreOSVariant, derived.isFCOS], [true, false]);
   });
 });
 
@@ -52,15 +55,20 @@ describe('rpm-ostree', () => {
         version: '416',
         'base-checksum': 'abc',
         'container-image-reference': 'ostree-unverified-registry:quay.io/os@sha256:1',
-        'requested-packages': ['usbguard'],
+        'requested-packages': ['usbguard', 'kernel-rt-core'],
+        'requested-local-packages': ['a.rpm'],
+        'requested-local-fileoverride-packages': ['b.rpm'],
+        'requested-base-removals': ['kernel'],
       },
     ];
     const { host } = await machine(paths, { 'rpm-ostree status': { stdout: JSON.stringify({ deployments }) } });
     const booted = await host.os?.booted();
     assert.deepEqual(
       [booted?.image, booted?.commit, booted?.layeredPackages],
-      ['quay.io/os@sha256:1', 'abc', ['usbguard']],
+      ['quay.io/os@sha256:1', 'abc', ['usbguard', 'kernel-rt-core']],
     );
+    // All but the package of an extension (spec 60, 13.1).
+    assert.equal(booted && unsupportedPackages(booted), 4);
   });
 
   test('rebases only where it can deploy containers', async () => {
@@ -85,6 +93,39 @@ describe('rpm-ostree', () => {
     assert.deepEqual(await host.os?.kernelArguments(), ['rw', 'a="b c"']);
     await host.os?.changeKernelArguments(['--delete=a', '--append=b']);
     assert.deepEqual(commands.at(-1)?.argv, ['rpm-ostree', 'kargs', '--delete-if-present=a', '--append=b']);
+  });
+
+  test('tells what the last boot could not finalize, and flushes each object', async () => {
+    const journal = 'journalctl -b -1 -o cat _UID=0 -u ostree-finalize-staged.service';
+    const { host, commands } = await machine(paths, {
+      [journal]: { stdout: 'Finalizing\nerror: no space\nerror: more\n' },
+    });
+    assert.equal(await host.os?.finalizeFailure?.(), 'error: no space');
+    await host.os?.flushEachObject?.();
+    assert.equal(
+      commands.at(-1)?.argv.join(' '),
+      'ostree --repo=/sysroot/ostree/repo config set core.per-object-fsync true',
+    );
+    assert.equal(await (await machine(paths, {})).host.os?.finalizeFailure?.(), '');
+    const first = await machine(paths, { journalctl: { code: 1 } });
+    await assert.rejects(async () => first.host.os?.finalizeFailure?.());
+  });
+
+  test('says what people ask first about a machine (spec 60, 1.6.1)', async () => {
+    const { host, files } = await machine(paths, {
+      'rpm-ostree status': { stdout: 'State: idle\n' },
+      'journalctl --list-boots': { stdout: '0 abc\n' },
+      systemctl: { code: 1 },
+    });
+    await files.write('/etc/.ignition-result.json', Buffer.from('{}\n'));
+    assert.deepEqual(
+      [...((await host.describe?.()) ?? [])],
+      [
+        ['rpm-ostree status', 'State: idle'],
+        ['journalctl --list-boots', '0 abc'],
+        ['/etc/.ignition-result.json', '{}'],
+      ],
+    );
   });
 
   test('offers extensions as a repository and withdraws them', async () => {

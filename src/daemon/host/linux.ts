@@ -11,7 +11,7 @@ import {
   type UnitEnablement,
 } from '../host.ts';
 import { bootc } from './bootc.ts';
-import { commandOutput, type RunCommand, runCommand } from './command.ts';
+import { commandOutput, type RunCommand, runCommand, truncated } from './command.ts';
 import { rootedFiles } from './directory-disk.ts';
 import { readOperatingSystem } from './os-release.ts';
 import { rpmOstree } from './rpm-ostree.ts';
@@ -41,10 +41,11 @@ export async function linuxHost({
   files = rootedFiles(root),
 }: LinuxHostOptions = {}): Promise<Host> {
   const inRoot: RunCommand = root === '/' ? run : (argv, options) => run(['chroot', root, ...argv], options);
+  const os = await imageOs(files, inRoot);
   return {
     files,
     services: systemctl(inRoot),
-    os: await imageOs(files, inRoot),
+    os,
     accounts: accounts(inRoot),
     sessions: sessions(files, inRoot),
     packages: await packages(files, inRoot),
@@ -53,6 +54,7 @@ export async function linuxHost({
         if ((await files.stat(program)) !== undefined) return void (await commandOutput(inRoot, [program]));
       }
     },
+    describe: () => describe(files, inRoot, os),
     async bootId() {
       const id = await files.read('/proc/sys/kernel/random/boot_id');
       if (id === undefined) throw new HostError('io', '/proc/sys/kernel/random/boot_id does not exist');
@@ -85,6 +87,30 @@ export function rebootCommand(rationale: string, isCoreOSVariant: boolean): stri
     '-c',
     'systemctl reboot',
   ];
+}
+
+/** Where an installed image says how it came to be. */
+const PROVISIONING = ['/sysroot/.coreos-aleph-version.json', '/etc/.ignition-result.json'];
+const LARGEST_PROVISIONING_BYTES = 64 * 1024;
+/** A machine that was booted often has many lines of it. */
+const SHOWN_TEXT = 4096;
+
+async function describe(files: HostFiles, run: RunCommand, os: HostOs | undefined): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  const commands = [
+    ...(os === undefined ? [] : [[os.tool, 'status']]),
+    ['journalctl', '--list-boots'],
+    ['systemctl', 'list-units', '--state=failed', '--no-legend'],
+  ];
+  for (const command of commands) {
+    const { code, stdout } = await run(command);
+    if (code === 0) found.set(command.join(' '), truncated(stdout.trim(), SHOWN_TEXT));
+  }
+  for (const path of os === undefined ? [] : PROVISIONING) {
+    const text = await files.read(path, LARGEST_PROVISIONING_BYTES);
+    if (text !== undefined) found.set(path, truncated(text.toString('utf8').trim(), SHOWN_TEXT));
+  }
+  return found;
 }
 
 async function imageOs(files: HostFiles, run: RunCommand): Promise<HostOs | undefined> {

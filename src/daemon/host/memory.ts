@@ -24,6 +24,7 @@ export interface HostOperation {
 
 const READING = new Set([
   'bootId',
+  'describe',
   'files.read',
   'files.stat',
   'files.readLink',
@@ -38,6 +39,7 @@ const READING = new Set([
   'services.isActive',
   'os.booted',
   'os.kernelArguments',
+  'os.finalizeFailure',
   'packages.owns',
 ]);
 

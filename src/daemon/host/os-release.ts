@@ -10,7 +10,7 @@ export interface OperatingSystem {
   readonly isEL9: boolean;
   readonly isFCOS: boolean;
   readonly isSCOS: boolean;
-  /** RHCOS, SCOS or FCOS: the operating system is an image. */
+  /** RHCOS, SCOS, FCOS or what is made from them: the operating system is an image. */
   readonly isCoreOSVariant: boolean;
   readonly isRHEL7Like: boolean;
   readonly prometheusLabel: string;
@@ -35,7 +35,8 @@ export function operatingSystemOf(text: string): OperatingSystem {
   const version = versionOf(fields);
   const isSCOS = id === 'scos';
   const isEL = id === 'rhcos' || isSCOS;
-  const isFCOS = id === 'fedora' && fields.get('VARIANT_ID') === 'coreos';
+  const isCoreOSVariant = fields.get('VARIANT_ID') === 'coreos' || isEL;
+  const isFCOS = id === 'fedora' && isCoreOSVariant;
   return {
     id,
     version,
@@ -43,7 +44,7 @@ export function operatingSystemOf(text: string): OperatingSystem {
     isEL9: isEL && /^9(\.|$)/.test(version),
     isFCOS,
     isSCOS,
-    isCoreOSVariant: isEL || isFCOS,
+    isCoreOSVariant,
     isRHEL7Like: isRhel7Like(version),
     prometheusLabel: id === '' ? 'unsupported' : id.toUpperCase(),
   };

@@ -3,6 +3,7 @@ import { splitKernelArguments } from '../../machine-config-api/kernel-arguments.
 import { type BootedOs, HostError, type HostFiles, type HostOs } from '../host.ts';
 import { commandOutput, type RunCommand } from './command.ts';
 import { offerExtensions } from './extensions-image.ts';
+import { finalizeFailure, flushEachObject } from './ostree.ts';
 
 /** Staging a deployment downloads and writes a whole operating system. */
 const STAGE_TIMEOUT_MS = 60 * 60_000;
@@ -42,6 +43,8 @@ export function rpmOstree(run: RunCommand, files: HostFiles): HostOs {
       await rpmOstreeRun('cleanup', '-r');
     },
     offerExtensions: image => offerExtensions(run, files, image),
+    finalizeFailure: () => finalizeFailure(run),
+    flushEachObject: () => flushEachObject(run),
   };
 }
 
@@ -53,6 +56,7 @@ interface Deployment {
   version?: string;
   'requested-packages'?: string[];
   'requested-local-packages'?: string[];
+  'requested-local-fileoverride-packages'?: string[];
   'requested-base-removals'?: string[];
   'requested-base-local-replacements'?: string[];
 }
@@ -70,6 +74,7 @@ export function bootedOf(statusJson: string): BootedOs {
     removedPackages: booted['requested-base-removals'] ?? [],
     localPackages: [
       ...(booted['requested-local-packages'] ?? []),
+      ...(booted['requested-local-fileoverride-packages'] ?? []),
       ...(booted['requested-base-local-replacements'] ?? []),
     ],
   };

@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import { HostError, type HostFiles, type UnitEnablement } from '../host.ts';
+import { isMask } from './link-target.ts';
 
 /** Enabling and disabling of units by their links, as `systemctl --root` does it without a running systemd. */
 export interface UnitsOnDisk {
@@ -38,7 +39,7 @@ export function unitsOnDisk(files: HostFiles): UnitsOnDisk {
     for (const name of [unit, templateOf(unit)]) {
       for (const directory of UNIT_PATH) {
         const path = posix.join(directory, name);
-        if ((await files.readLink(path)) === '/dev/null') return { kind: 'masked' };
+        if (await isMask(files, path)) return { kind: 'masked' };
         const text = await files.read(path, LARGEST_UNIT_BYTES);
         if (text !== undefined) return { kind: 'file', path, install: installOf(text.toString('utf8'), unit) };
       }

@@ -10,7 +10,7 @@ const packed = (bytes: Uint8Array) => `data:;base64,${gzipSync(bytes).toString('
 test('contents are decoded and expanded', () => {
   assert.equal(contentsOf({ source: 'data:,a%20b' }).toString(), 'a b');
   assert.equal(contentsOf({ source: packed(Buffer.from('text')), compression: 'gzip' }).toString(), 'text');
-  for (const nothing of [undefined, {}, { source: '' }, { source: '', compression: 'gzip' }]) {
+  for (const nothing of [undefined, {}, { source: '' }, { source: '', compression: 'gzip' }, { compression: 'xz' }]) {
     assert.equal(contentsOf(nothing).length, 0);
   }
 });
@@ -28,6 +28,8 @@ test('what a node would have to fetch is refused, and not repeated in full', () 
     (error: Error) => error instanceof IgnitionError && !error.message.includes('password-of'),
   );
   assert.throws(() => contentsOf({ source: 'data:,x', compression: 'gzip' }), /not valid gzip/);
+  const padded = Buffer.concat([gzipSync('text'), Buffer.alloc(8)]).toString('base64');
+  assert.throws(() => contentsOf({ source: `data:;base64,${padded}`, compression: 'gzip' }), /not valid gzip/);
   assert.throws(() => contentsOf({ source: 'data:,x', compression: 'xz' }), /unsupported compression type "xz"/);
 });
 

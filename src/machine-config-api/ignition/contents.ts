@@ -1,4 +1,4 @@
-import { gunzipSync } from 'node:zlib';
+import { type Gunzip, gunzipSync } from 'node:zlib';
 import { decodeDataUrl } from './data-url.ts';
 import { IgnitionError, type IgnitionResource } from './types.ts';
 
@@ -11,9 +11,9 @@ export const LARGEST_CONTENTS_BYTES = 16 * 1024 * 1024;
  */
 export function contentsOf(resource: IgnitionResource | undefined, limitBytes = LARGEST_CONTENTS_BYTES): Buffer {
   const { source = '', compression = '' } = resource ?? {};
+  if (source === '') return Buffer.alloc(0);
   if (compression !== '' && compression !== GZIP)
     throw new IgnitionError('compression', `unsupported compression type ${JSON.stringify(compression)}`);
-  if (source === '') return Buffer.alloc(0);
   const bytes = decodeDataUrl(source);
   if (bytes === undefined)
     throw new IgnitionError(
@@ -28,8 +28,15 @@ export const DEFAULT_FILE_MODE = 0o644;
 
 /** Expands gzip, never beyond the limit. Throws `IgnitionError`. */
 export function expanded(bytes: Uint8Array, limitBytes: number): Buffer {
+  const { buffer, engine } = gunzipped(bytes, limitBytes);
+  // zlib overlooks zero bytes after the end; others call that broken.
+  if (engine.bytesWritten !== bytes.length) throw new IgnitionError('source', 'is not valid gzip');
+  return buffer;
+}
+
+function gunzipped(bytes: Uint8Array, limitBytes: number): { buffer: Buffer; engine: Gunzip } {
   try {
-    return gunzipSync(bytes, { maxOutputLength: limitBytes });
+    return gunzipSync(bytes, { maxOutputLength: limitBytes, info: true }) as unknown as ReturnType<typeof gunzipped>;
   } catch (error) {
     const isTooLarge = (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
     throw new IgnitionError('source', isTooLarge ? `expands to more than ${limitBytes} bytes` : 'is not valid gzip');

@@ -30,6 +30,67 @@ describe('data URLs', () => {
 });
 
 describe('reading', () => {
+  test('a version that is none is invalid, one that is another is unknown (spec 60, 6.2)', () => {
+    const message = (version: string) => {
+      try {
+        read({}, version);
+        return 'taken';
+      } catch (error) {
+        return /(invalid|unknown) version/.exec((error as Error).message)?.[1];
+      }
+    };
+    for (const version of ['3.5.0', '3.4.1', '3.5.0-experimental', '3.4.0+b', '2.2.0-experimental', '2.3.0'])
+      assert.equal(message(version), 'unknown', version);
+    for (const version of ['', '3.4', 'v3.4.0', '3.4.0-', '99999999999999999999.0.0'])
+      assert.equal(message(version), 'invalid', version);
+  });
+
+  test('a URL is what Go takes for one (spec 60, 6.5)', () => {
+    for (const source of [
+      'http://',
+      'http:///x',
+      'http://u:p@[::1]:80/a b?%zz',
+      'http://a:b:99999',
+      'gs://b/o',
+      'http:x',
+    ])
+      assert.ok(read({ storage: { files: [file('/a', { contents: { source } })] } }), source);
+  });
+
+  test('null is an entry with nothing set', () => {
+    for (const parts of [
+      { passwd: { users: [null] } },
+      { storage: { disks: [null] } },
+      { storage: { luks: [null] } },
+    ]) {
+      try {
+        read(parts);
+      } catch (error) {
+        assert.ok(error instanceof IgnitionError, String(error));
+      }
+    }
+  });
+
+  test('a config that a machine is in need not keep our own rules (spec 60, section 7, rule 1)', () => {
+    const sticky = document({ storage: { files: [file('/a', { mode: 0o1777 })] } });
+    assert.throws(() => readIgnition(sticky), /cannot exceed 0777/);
+    assert.equal(readIgnition(sticky, { isStored: true })?.storage?.files?.[0]?.mode, 0o1777);
+    const negative = document({ storage: { files: [file('/a', { mode: -1 })] } });
+    assert.throws(() => readIgnition(negative, { isStored: true }), IgnitionError);
+    const large = document({
+      storage: { files: [file('/a', { contents: { source: `data:,${'x'.repeat(LONGEST_SOURCE)}` } })] },
+    });
+    assert.throws(() => readIgnition(large), IgnitionError);
+    assert.ok(readIgnition(large, { isStored: true }));
+  });
+
+  test('special bits mean nothing before 3.4', () => {
+    for (const version of ['2.2.0', '3.3.0']) {
+      const config = read({ storage: { files: [file('/a', { filesystem: 'root', mode: 0o1777 })] } }, version);
+      assert.equal(config.storage?.files?.[0]?.mode, 0o777, version);
+    }
+  });
+
   test('a document that says nothing is none', () => {
     for (const nothing of [undefined, null, {}]) assert.equal(readIgnition(nothing), undefined);
   });
@@ -38,6 +99,38 @@ describe('reading', () => {
     ['no object', [], ''],
     ['no version', { storage: {} }, 'ignition.version'],
     ['a version of the future', document({}, '3.5.0'), 'ignition.version'],
+    [
+      'a broken escape in a URL',
+      document({ storage: { files: [file('/a', { contents: { source: 'https://x/%zz' } })] } }),
+      'storage.files[0].contents.source',
+    ],
+    [
+      'a URL without a host that can be',
+      document({ storage: { files: [file('/a', { contents: { source: 'http://[::1' } })] } }),
+      'storage.files[0].contents.source',
+    ],
+    [
+      'a port that is no number',
+      document({ storage: { files: [file('/a', { contents: { source: 'http://x:port' } })] } }),
+      'storage.files[0].contents.source',
+    ],
+    [
+      'a host with a blank',
+      document({ storage: { files: [file('/a', { contents: { source: 'http://a b' } })] } }),
+      'storage.files[0].contents.source',
+    ],
+    ['null for a file', document({ storage: { files: [null] } }), 'storage.files[0].path'],
+    ['null for a unit', document({ systemd: { units: [null] } }), 'systemd.units[0].name'],
+    [
+      'null for a drop-in',
+      document({ systemd: { units: [{ name: 'a.service', dropins: [null] }] } }),
+      'systemd.units[0].dropins[0].name',
+    ],
+    [
+      'spec 2: null for a file',
+      { ignition: { version: '2.2.0' }, storage: { files: [null] } },
+      'storage.files[0].filesystem',
+    ],
     ['a list where a text should be', document({ storage: { files: [{ path: ['/a'] }] } }), 'storage.files[0].path'],
     ['half a mode', document({ storage: { files: [file('/a', { mode: 1.5 })] } }), 'storage.files[0].mode'],
     ['the sticky bit', document({ storage: { files: [file('/a', { mode: 0o1644 })] } }), 'storage.files[0].mode'],

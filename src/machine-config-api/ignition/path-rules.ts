@@ -4,6 +4,8 @@ import { posix } from 'node:path';
 export interface Problem {
   readonly field: string;
   readonly message: string;
+  /** Ignition would take it; we do not, from new documents. */
+  readonly isOwnRule?: boolean;
 }
 
 /** Why a text is no path on a machine: absolute, and written in the shortest way, so that nothing leads elsewhere. */

@@ -4,26 +4,35 @@ import { IGNITION_VERSION, type IgnitionConfig, IgnitionError } from './types.ts
 import { readIgnition2 } from './v2.ts';
 import { checkIgnition } from './validate.ts';
 
+export interface ReadOptions {
+  /** A machine is in it already: it must be a document of Ignition, but not one that we would take today (spec 60, section 7). */
+  readonly isStored?: boolean | undefined;
+}
+
 /**
  * Reads an Ignition document of spec 2.0 to 2.2 or 3.0 to 3.4, checks it and gives it as 3.4 (spec 50, RN-9, RN-12). Undefined
  * for a document that says nothing at all. Throws `IgnitionError`.
  */
-export function readIgnition(document: unknown): IgnitionConfig | undefined {
+export function readIgnition(document: unknown, options: ReadOptions = {}): IgnitionConfig | undefined {
   if (document === undefined || document === null) return undefined;
   if (!isObject(document)) throw new IgnitionError('', 'expected a JSON object');
   if (Object.keys(document).length === 0) return undefined;
   const { major, minor } = versionOf(document);
-  if (major === 2) return checkIgnition(readIgnition2(document));
-  const config = shaped(document, IGNITION_SHAPE, minor, '') as IgnitionConfig;
+  const config =
+    major === 2 ? readIgnition2(document) : (shaped(document, IGNITION_SHAPE, minor, '') as IgnitionConfig);
   config.ignition = { ...config.ignition, version: IGNITION_VERSION };
-  if (minor < SPECIAL_BITS_SINCE) maskSpecialBits(config);
-  return checkIgnition(config);
+  if (major === 2 || minor < SPECIAL_BITS_SINCE) maskSpecialBits(config);
+  return checkIgnition(config, options);
 }
 
 /** As people know it: 2.2 stands for all of spec 2 up to it. */
 const SUPPORTED = 'Supported spec versions: 2.2, 3.0, 3.1, 3.2, 3.3, 3.4';
 const SPECIAL_BITS_SINCE = 4;
 const SPECIAL_BITS = 0o7000;
+
+/** With a pre-release or build part it is a version too, but none that is known. */
+const SEMANTIC_VERSION = /^(\d{1,19})\.(\d{1,19})\.(\d{1,19})(-[0-9A-Za-z.-]{1,64})?(\+[0-9A-Za-z.-]{1,64})?$/;
+const LARGEST_PART = 2n ** 63n - 1n;
 
 interface Version {
   readonly major: number;
@@ -33,10 +42,12 @@ interface Version {
 function versionOf(document: Record<string, unknown>): Version {
   const ignition = document['ignition'];
   const version = isObject(ignition) ? ignition['version'] : undefined;
-  const match = typeof version === 'string' ? /^(\d+)\.(\d+)\.(\d+)$/.exec(version) : null;
-  if (match === null) throw new IgnitionError('ignition.version', `invalid version. ${SUPPORTED}`);
-  const [major, minor, patch] = match.slice(1).map(Number) as [number, number, number];
-  const isKnown = patch === 0 && ((major === 3 && minor <= 4) || (major === 2 && minor <= 2));
+  const match = typeof version === 'string' ? SEMANTIC_VERSION.exec(version) : null;
+  if (match === null || match.slice(1, 4).some(part => BigInt(part) > LARGEST_PART))
+    throw new IgnitionError('ignition.version', `invalid version. ${SUPPORTED}`);
+  const [major, minor, patch] = match.slice(1, 4).map(Number) as [number, number, number];
+  const isPlain = match[4] === undefined && match[5] === undefined;
+  const isKnown = isPlain && patch === 0 && ((major === 3 && minor <= 4) || (major === 2 && minor <= 2));
   if (!isKnown) throw new IgnitionError('ignition.version', `unknown version. ${SUPPORTED}; found ${match[0]}`);
   return { major, minor };
 }

@@ -1,6 +1,7 @@
 import { decodeDataUrl } from './data-url.ts';
 import type { Problem } from './path-rules.ts';
 import type { IgnitionConfig, IgnitionResource } from './types.ts';
+import { isParsable } from './url-syntax.ts';
 
 /** An object of the API holds about 1.5 MB, and a rendered config is one object with all files of a pool. */
 export const LONGEST_SOURCE = 1024 * 1024;
@@ -13,6 +14,10 @@ export function* resourceProblems(config: IgnitionConfig): Generator<Problem> {
     if (source) {
       const problem = urlProblem(source);
       if (problem !== undefined) yield { field: `${field}.source`, message: problem };
+      if (source.length > LONGEST_SOURCE) {
+        const message = `has ${source.length} characters, at most ${LONGEST_SOURCE} fit`;
+        yield { field: `${field}.source`, message, isOwnRule: true };
+      }
     }
     if (compression !== undefined && compression !== '' && compression !== 'gzip') {
       yield { field: `${field}.compression`, message: 'expected gzip or nothing' };
@@ -34,9 +39,9 @@ export function urlProblem(url: string): string | undefined {
   // oxlint-disable-next-line no-control-regex -- controls are what is refused
   if (/[\x00-\x1f\x7f]/.test(url)) return 'contains control characters';
   if (scheme === 'data') {
-    if (url.length > LONGEST_SOURCE) return `has ${url.length} characters, at most ${LONGEST_SOURCE} fit`;
     return decodeDataUrl(url) === undefined ? 'is not a data URL that can be decoded' : undefined;
   }
+  if (!isParsable(url)) return 'is not a URL';
   if (scheme === 's3' || scheme === 'arn') {
     if (/[?&]versionId=(?:&|$)/.test(url)) return 'has an empty versionId';
     const isObject = /^arn:[^:]*:s3:[^:]*:[^:]*:(?!accesspoint\/[^/]*$)[^/]+\/.+/.test(url);

@@ -13,7 +13,9 @@ export function shaped(value: unknown, shape: Shape, minor: number, path: string
     case 'list': {
       if (!Array.isArray(value)) throw new IgnitionError(path, `expected a list, found ${kindOf(value)}`);
       const items = value.map((item, index) => {
-        const read = shaped(item, shape.items, minor, `${path}[${index}]`);
+        // An entry that is null is one with nothing set.
+        const entry: unknown = item ?? (shape.items.kind === 'object' ? {} : item);
+        const read = shaped(entry, shape.items, minor, `${path}[${index}]`);
         if (read === undefined && shape.items.kind !== 'object')
           throw new IgnitionError(`${path}[${index}]`, 'expected a value, found null');
         return read ?? {};

@@ -53,7 +53,8 @@ function* fileProblems(file: IgnitionFile, field: string): Generator<Problem> {
 
 function* modeProblems(mode: number | undefined, highest: number, field: string): Generator<Problem> {
   if (mode === undefined || (mode >= 0 && mode <= highest)) return;
-  yield { field, message: `0${mode.toString(8)} cannot exceed 0${highest.toString(8)} or be negative` };
+  const isOwnRule = mode >= 0 && mode <= HIGHEST_MODE;
+  yield { field, message: `0${mode.toString(8)} cannot exceed 0${highest.toString(8)} or be negative`, isOwnRule };
 }
 
 function* linkProblems(link: IgnitionLink, directories: ReadonlySet<string>, field: string): Generator<Problem> {

@@ -47,12 +47,12 @@ function lastOfEach<T>(items: readonly T[], key: (item: T) => string): T[] {
 
 function collectedUnits(units: readonly Ignition2Unit[]): Ignition2Unit[] {
   return lastOfEach(units, ({ name }) => name).map(unit => {
-    const dropins = units
-      .filter(({ name }) => name === unit.name)
-      .toReversed()
-      .flatMap(({ dropins = [] }) => dropins);
-    const first = dropins.filter((dropin, index) => dropins.findIndex(({ name }) => name === dropin.name) === index);
-    return first.length === 0 ? unit : { ...unit, dropins: first };
+    const dropins = [...(unit.dropins ?? [])];
+    const older = units.filter(({ name }) => name === unit.name).slice(0, -1);
+    for (const dropin of older.toReversed().flatMap(({ dropins = [] }) => dropins)) {
+      if (!dropins.some(({ name }) => name === dropin.name)) dropins.push(dropin);
+    }
+    return dropins.length === 0 ? unit : { ...unit, dropins };
   });
 }
 

@@ -1,5 +1,5 @@
 import { semanticallyEqual } from '../../kube/equality.ts';
-import { mergeMetadata } from '../../kube/metadata.ts';
+import { mergeKeys, mergeMetadata } from '../../kube/metadata.ts';
 import type { ControllerConfig, ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
 
 /** How a required field gets into an existing one (spec 50, CC-3 and CC-4). */
@@ -70,10 +70,10 @@ function mergeSpec(existing: ControllerConfigSpec, required: ControllerConfigSpe
     const wanted = (required as Record<string, unknown>)[name];
     const isSet = wanted !== undefined && wanted !== null && wanted !== '';
     if (rule === 'when-set' && !isSet) continue;
-    if (rule === 'when-present' && wanted === undefined) continue;
+    if (rule === 'when-present' && (wanted === undefined || wanted === null)) continue;
     merged[name] = BYTES.has(name) && !isSet ? null : wanted;
   }
-  if (required.images !== undefined) merged['images'] = { ...existing.images, ...required.images };
+  if (required.images) merged['images'] = mergeKeys(existing.images, required.images).result;
   return merged;
 }
 

@@ -21,6 +21,13 @@ describe('merging into what is there', () => {
       { images: { a: '1', b: '3' }, clusterDNSIP: 'x' },
     );
   });
+  test('a name that ends in - takes an image away, as it does in metadata', () =>
+    assert.deepEqual(merge({ images: { a: '1', b: '2' } }, { images: { 'a-': '' } }).object.spec?.images, { b: '2' }));
+  test('registry lists are replaced by a list only, also by an empty one (CC-4)', () => {
+    const existing = { imageRegistryBundleData: [{ file: 'a', data: 'YQ==' }] };
+    assert.equal(merge(existing, { imageRegistryBundleData: null }).changed, false);
+    assert.deepEqual(merge(existing, { imageRegistryBundleData: [] }).object.spec?.imageRegistryBundleData, []);
+  });
   test('a cloud config that is gone is gone', () =>
     assert.equal(
       merge({ cloudProviderConfig: 'x' }, { cloudProviderConfig: '' }).object.spec?.cloudProviderConfig,

@@ -56,6 +56,8 @@ const DELAY_MS = seconds(5);
 const SAFETY_NET_MS = minutes(10);
 const WORKERS = 2;
 const DRAIN_WORKERS = 5;
+/** One after the other: two objects that are named at the same time would get the same name (spec 50, section 7). */
+const NAMING_WORKERS = 1;
 
 /** `rotunda machine-config-controller`: to be run by whoever leads the lease `machine-config-controller`. */
 export function machineConfigController(deps: MachineConfigControllerDeps): Assembly {
@@ -96,12 +98,14 @@ export function machineConfigController(deps: MachineConfigControllerDeps): Asse
       subConfigReconcile(kubeletParts(parts)),
       subConfigTriggers(caches.kubeletConfigs, caches, [caches.apiServers, caches.nodeConfigs, caches.featureGates]),
       names(caches.kubeletConfigs),
+      NAMING_WORKERS,
     ),
     controller(
       'ContainerRuntimeConfigController',
       subConfigReconcile(runtimeParts(parts)),
       subConfigTriggers(caches.runtimeConfigs, caches, []),
       names(caches.runtimeConfigs),
+      NAMING_WORKERS,
     ),
     controller('ClusterSettingsController', clusterSettingsReconcile(parts), clusterSettingsTriggers(caches), allPools),
     controller('RenderController', renderReconcile(parts), inTime(renderTriggers(caches)), allPools),

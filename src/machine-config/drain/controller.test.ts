@@ -3,11 +3,15 @@ import { after, before, describe, test } from 'node:test';
 import type { DaemonSet } from 'kubernetes-types/apps/v1.d.ts';
 import type { Pod } from 'kubernetes-types/core/v1.d.ts';
 import { startEngine } from '../../api/api.ts';
+import { silentLog } from '../../controller/log.ts';
 import { hours, minutes, seconds } from '../../kube/duration.ts';
+import { recordingEvents } from '../../kube/events.ts';
+import type { Kube } from '../../kube/port.ts';
 import { NODES, POD_DISRUPTION_BUDGETS, PODS, resource } from '../../kube/resource.ts';
 import { DESIRED_DRAIN, LAST_APPLIED_DRAIN } from '../../machine-config-api/names.ts';
+import { noGauges } from '../metrics.ts';
 import { TestCluster } from '../testing.ts';
-import { DRAIN_STARTED } from './controller.ts';
+import { DRAIN_STARTED, drainReconcile } from './controller.ts';
 
 const DAEMON_SETS = resource<DaemonSet>('apps/v1', 'DaemonSet', 'daemonsets');
 
@@ -97,5 +101,49 @@ describe('drains on the API', () => {
     await cluster.pass(minutes(6));
     assert.deepEqual(await podNames(), []);
     assert.equal(await applied(), 'drain-rendered-2');
+  });
+
+  test('an uncordon counts as applied only once the node takes pods again (DR-1)', async () => {
+    let isUndone = true;
+    const meddled = new Proxy<Kube>(cluster.kube, {
+      get(target, name) {
+        if (name !== 'patch') return Reflect.get(target, name).bind(target);
+        return async (...args: Parameters<Kube['patch']>) => {
+          const patched = await target.patch(...args);
+          const body = { spec: { unschedulable: true } };
+          if (isUndone) await target.patch(NODES, { name: 'n' }, { type: 'merge', body });
+          return patched;
+        };
+      },
+    });
+    await stopController();
+    await request('uncordon-rendered-2');
+    const overdue: boolean[] = [];
+    const reconcile = drainReconcile({
+      kube: meddled,
+      caches: { nodes: { get: () => ({ metadata: { name: 'n' } }) } as never },
+      eventsAbout: () => recordingEvents(),
+      gauges: { ...noGauges, drainOverdue: (_node, isOverdue) => overdue.push(isOverdue) },
+    });
+    const { clock } = cluster;
+    const attempt = async () => {
+      const { signal } = new AbortController();
+      let outcome: 'done' | 'failed' | undefined;
+      Promise.resolve(
+        reconcile('n', { signal, clock, events: recordingEvents(), log: silentLog, enqueue: () => {} }),
+      ).then(
+        () => (outcome = 'done'),
+        () => (outcome = 'failed'),
+      );
+      await cluster.pass(minutes(5));
+      return outcome;
+    };
+    assert.equal(await attempt(), 'failed');
+    assert.equal(await applied(), 'drain-rendered-2');
+    isUndone = false;
+    assert.equal(await attempt(), 'done');
+    assert.equal((await node()).spec?.unschedulable, undefined);
+    assert.equal(await applied(), 'uncordon-rendered-2');
+    assert.deepEqual(overdue, [false]);
   });
 });

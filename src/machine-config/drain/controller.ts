@@ -52,7 +52,10 @@ export function drainReconcile(parts: DrainParts): Reconcile {
     if (request.verb === 'unknown') throw new Error(request.error);
     const events = eventsAbout(involvedObject(NODES, node));
     if (request.verb === 'uncordon') {
-      await setSchedulable(kube, name, true, { [DRAIN_STARTED]: null, [LAST_APPLIED_DRAIN]: request.request }, context);
+      await setSchedulable(kube, name, true, {}, context);
+      // Only now: what is recorded as applied is not tried again (spec 50, 9.1 and DR-1).
+      await recordApplied(kube, name, request.request, context);
+      gauges.drainOverdue(name, false);
       events.event('Normal', 'Uncordon', `Uncordoned node ${name}: ${request.request}`);
       return;
     }
@@ -98,12 +101,17 @@ async function drain(
     context.log.warn({ node: name }, 'node was uncordoned while it was drained; beginning again');
     return again(CHANGED_BACK_RETRY_MS);
   }
-  const annotations = { [LAST_APPLIED_DRAIN]: request, [DRAIN_STARTED]: null };
-  await kube.patch(NODES, { name }, { type: 'merge', body: { metadata: { annotations } } }, { signal });
+  await recordApplied(kube, name, request, context);
   gauges.drainOverdue(name, false);
   gauges.state('machine-config-controller-drain', 'drain', name, clock.now().getTime() / 1000);
   events.event('Normal', 'Drain', `Drained node ${name} to apply an update`);
   return undefined;
+}
+
+/** Tells the agent that its request is done (spec 50, 9.1). */
+async function recordApplied(kube: Kube, name: string, request: string, { signal }: ReconcileContext): Promise<void> {
+  const annotations = { [LAST_APPLIED_DRAIN]: request, [DRAIN_STARTED]: null };
+  await kube.patch(NODES, { name }, { type: 'merge', body: { metadata: { annotations } } }, { signal });
 }
 
 async function emptyNode(

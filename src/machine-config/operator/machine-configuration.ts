@@ -1,5 +1,7 @@
-import { semanticallyEqual } from '../../kube/equality.ts';
-import type { CallOptions, Kube } from '../../kube/port.ts';
+import { errorText } from '../../controller/aggregate-error.ts';
+import type { ReconcileContext } from '../../controller/reconcile.ts';
+import { updateStatus } from '../../controller/status.ts';
+import type { Kube } from '../../kube/port.ts';
 import { mergePolicies } from '../../machine-config-api/disruption-policy.ts';
 import { MACHINE_CONFIGURATIONS, type MachineConfiguration } from '../../machine-config-api/machine-configuration.ts';
 import { CLUSTER } from '../../machine-config-api/names.ts';
@@ -8,14 +10,14 @@ const FIELD_MANAGER = 'machine-config-operator';
 
 /**
  * Creates MachineConfiguration `cluster` where it is missing (spec 50, MP-1) and, where disruption policies are in force,
- * publishes the merged ones in its status (MP-2, MP-3).
+ * publishes the merged ones in its status (MP-2, MP-3). That this cannot be written is only logged (MP-4).
  */
 export async function ensureMachineConfiguration(
   kube: Kube,
   existing: MachineConfiguration | undefined,
-  options: CallOptions & { readonly publishesPolicies: boolean },
+  publishesPolicies: boolean,
+  { clock, log, signal }: Pick<ReconcileContext, 'clock' | 'log' | 'signal'>,
 ): Promise<void> {
-  const { publishesPolicies, signal } = options;
   const current =
     existing ??
     (await kube.patch(
@@ -33,8 +35,18 @@ export async function ensureMachineConfiguration(
       { signal, fieldManager: FIELD_MANAGER, force: true },
     ));
   if (!publishesPolicies) return;
-  const clusterPolicies = mergePolicies(current.spec?.nodeDisruptionPolicy ?? {});
-  if (semanticallyEqual(current.status?.nodeDisruptionPolicyStatus?.clusterPolicies, clusterPolicies)) return;
-  const status = { ...current.status, nodeDisruptionPolicyStatus: { clusterPolicies } };
-  await kube.updateStatus(MACHINE_CONFIGURATIONS, { ...current, status }, { signal });
+  const mutate = (object: MachineConfiguration): MachineConfiguration => {
+    const clusterPolicies = mergePolicies(object.spec?.nodeDisruptionPolicy ?? {});
+    return { ...object, status: { ...object.status, nodeDisruptionPolicyStatus: { clusterPolicies } } };
+  };
+  try {
+    await updateStatus(kube, MACHINE_CONFIGURATIONS, { name: CLUSTER }, mutate, {
+      clock,
+      signal,
+      cached: () => current,
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn({ why: errorText(error) }, 'disruption policies could not be published');
+  }
 }

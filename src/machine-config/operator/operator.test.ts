@@ -3,7 +3,10 @@ import { after, before, describe, test } from 'node:test';
 import { startEngine } from '../../api/api.ts';
 import { CLUSTER_OPERATORS } from '../../controller/cluster-operator-status.ts';
 import { minutes, seconds } from '../../kube/duration.ts';
-import { CONFIG_MAPS, NODES, SECRETS, SERVICE_ACCOUNTS } from '../../kube/resource.ts';
+import { KubeError } from '../../kube/error.ts';
+import { CONFIG_MAPS, type KubeObject, NODES, type Resource, SECRETS, SERVICE_ACCOUNTS } from '../../kube/resource.ts';
+import { MACHINE_CONFIG_POOLS } from '../../machine-config-api/machine-config.ts';
+import { MACHINE_CONFIGURATIONS } from '../../machine-config-api/machine-configuration.ts';
 import {
   CONFIG_MANAGED_NAMESPACE,
   CONFIG_NAMESPACE,
@@ -201,5 +204,65 @@ describe('the operator on the API', () => {
     await cluster.pass(seconds(1));
     assert.equal(await rotate(), 'false');
     for (const node of ['away', 'awake']) await cluster.kube.delete(NODES, { name: node });
+  });
+});
+
+describe('the operator and others that write at the same time', () => {
+  test('a conflict on ControllerConfig or a pool is tried again with what is there now (OP-8)', async () => {
+    const cluster = await TestCluster.create(clock => startEngine({ clock }));
+    try {
+      const meddle = async (verb: string, [resource, object]: readonly unknown[]) => {
+        if (verb !== 'update') return;
+        const { kind, metadata } = object as KubeObject;
+        const name = metadata?.name ?? '';
+        if (wrote.has(name) || (kind !== 'ControllerConfig' && kind !== 'MachineConfigPool')) return;
+        wrote.add(name);
+        await cluster.kube.patch(
+          resource as Resource,
+          { name },
+          { type: 'merge', body: { metadata: { labels: { theirs: '' } } } },
+        );
+      };
+      const wrote = new Set<string>(['master', 'worker', 'machine-config-controller']);
+      cluster.startOperator(cluster.watched(meddle));
+      await cluster.pass(minutes(1));
+      wrote.clear();
+      await cluster.kube.patch(
+        MACHINE_CONFIG_POOLS,
+        { name: 'worker' },
+        { type: 'merge', body: { spec: { nodeSelector: { matchLabels: { other: '' } } } } },
+      );
+      const bundle = await certificate('another-client-ca');
+      await cluster.setConfigMap(CONFIG_MANAGED_NAMESPACE, 'kube-apiserver-client-ca', { 'ca-bundle.crt': bundle });
+      await cluster.pass(seconds(1));
+      assert.deepEqual(wrote, new Set(['machine-config-controller', 'worker']));
+      const { metadata, spec } = await cluster.controllerConfig();
+      assert.equal(utf8(spec?.kubeAPIServerServingCAData), bundle);
+      assert.equal(metadata?.labels?.['theirs'], '');
+      const pool = await cluster.pool('worker');
+      assert.equal(pool.metadata?.labels?.['theirs'], '');
+      assert.equal(pool.spec?.nodeSelector?.matchLabels?.['node-role.kubernetes.io/worker'], '');
+      const reasons = cluster.events.map(({ reason }) => reason);
+      assert.ok(!reasons.some(reason => reason.includes('MachineConfigPoolsFailed')), reasons.join());
+    } finally {
+      await cluster.stop();
+    }
+  });
+
+  test('disruption policies that cannot be written are no failure of the pass (MP-4)', async () => {
+    const cluster = await TestCluster.create(clock => startEngine({ clock }));
+    try {
+      const refuse = (verb: string, [resource]: readonly unknown[]) => {
+        if (verb === 'updateStatus' && resource === MACHINE_CONFIGURATIONS)
+          throw new KubeError(500, 'InternalError', 'not today');
+      };
+      cluster.startOperator(cluster.watched(refuse), { disruptionPolicies: true });
+      cluster.startController();
+      await cluster.pass(minutes(2));
+      const { Degraded } = await cluster.clusterOperator();
+      assert.equal(Degraded?.status, 'False', Degraded?.message);
+    } finally {
+      await cluster.stop();
+    }
   });
 });

@@ -16,24 +16,31 @@ const WITH_ADDRESS: Readonly<Record<string, string>> = {
 
 /** Where new machines fetch their configuration: `<host>:22623` (spec 50, PC-1). Throws `SourceError`. */
 export function ignitionHost(status: InfrastructureStatus): string {
-  const { apiServerInternalURI = '', platformStatus = {} } = status;
+  const apiServerInternalURI = status.apiServerInternalURI ?? '';
+  const platformStatus = status.platformStatus ?? {};
   const field = Object.hasOwn(WITH_ADDRESS, platformStatus.type ?? '')
     ? WITH_ADDRESS[platformStatus.type as string]
     : undefined;
   if (field !== undefined) {
-    const { apiServerInternalIPs = [] } = (platformStatus[field] ?? {}) as { apiServerInternalIPs?: string[] };
-    const [address] = apiServerInternalIPs;
+    const { apiServerInternalIPs } = (platformStatus[field] ?? {}) as { apiServerInternalIPs?: string[] | null };
+    const [address] = apiServerInternalIPs ?? [];
     if (address) return address.includes(':') ? `[${address}]:${SERVER_PORT}` : `${address}:${SERVER_PORT}`;
     if (platformStatus.type !== 'VSphere') {
       const path = `status.platformStatus.${field}.apiServerInternalIPs`;
       throw new SourceError('infrastructure cluster', path, `infrastructure cluster: ${path} is empty`);
     }
   }
-  if (!URL.canParse(apiServerInternalURI)) {
+  const host = URL.canParse(apiServerInternalURI) ? hostOf(apiServerInternalURI) : undefined;
+  if (host === undefined) {
     const path = 'status.apiServerInternalURI';
     throw new SourceError('infrastructure cluster', path, `infrastructure cluster: ${path} is not a URL`);
   }
-  return `${new URL(apiServerInternalURI).hostname}:${SERVER_PORT}`;
+  return `${host}:${SERVER_PORT}`;
+}
+
+/** As it is written there: `URL` would change capital letters. */
+function hostOf(uri: string): string | undefined {
+  return /^[^:/]+:\/\/(?:[^/?#]*@)?(\[[^\]]*\]|[^:/?#]+)/.exec(uri)?.[1];
 }
 
 /** The document a new machine is started with: where its configuration is, and what it verifies that server with (PC-2). */

@@ -6,6 +6,7 @@ import { updateStatus } from '../../controller/status.ts';
 import { applyConfigMap, applyServiceAccount } from '../../kube/apply.ts';
 import { minutes } from '../../kube/duration.ts';
 import { isAlreadyExists, isNotFound } from '../../kube/error.ts';
+import { getIfPresent } from '../../kube/get.ts';
 import type { Kube } from '../../kube/port.ts';
 import {
   CONTROLLER_CONFIGS,
@@ -38,6 +39,7 @@ import { ensureMachineConfiguration } from './machine-configuration.ts';
 import { ignitionHost } from './pointer.ts';
 import { ensureBuiltInPools, ensureUserData } from './pools.ts';
 import { configurationProblem, requiredPools, requiredPoolsLimitMs } from './required-pools.ts';
+import { retried } from './retry.ts';
 import { SERVER_CA, ServerCaFollower } from './server-ca.ts';
 import { readSources, type SourceReading } from './sources.ts';
 import { evaluationCondition, upgradeableCondition } from './upgradeable.ts';
@@ -124,7 +126,7 @@ class Pass {
     for (const { message } of reading.failures) this.#fail('RenderConfig', message);
     await this.#step('RenderConfig', () => this.#publishRegistryCas(reading.spec));
     // Certificates first: nothing else that is wrong holds them back.
-    await this.#step('MachineConfigController', () => this.#publishControllerConfig(reading));
+    await this.#step('MachineConfigController', isAgain => this.#publishControllerConfig(reading, isAgain));
     await this.#step('MachineConfiguration', () => this.#ensureMachineConfiguration());
     await this.#step('MachineConfigPools', () => this.#ensurePools(reading.spec));
     await this.#step('MachineConfigController', () => this.#ensurePuller());
@@ -137,9 +139,9 @@ class Pass {
   }
 
   /** What throws in a step is its own failure. */
-  async #step(step: string, work: () => Promise<void>): Promise<void> {
+  async #step(step: string, work: (isAgain: boolean) => Promise<void>): Promise<void> {
     try {
-      await work();
+      await retried(work, this.#context);
     } catch (error) {
       this.#fail(step, errorText(error));
       // Asked again soon, as after any failure; the other steps have their turn first.
@@ -167,10 +169,13 @@ class Pass {
   }
 
   /** Writes ControllerConfig when something changed, and only then (spec 50, CC-1 to CC-5). */
-  async #publishControllerConfig(reading: SourceReading): Promise<void> {
+  async #publishControllerConfig(reading: SourceReading, isAgain: boolean): Promise<void> {
     const { kube, caches, version, releaseVersion } = this.#parts;
     const { signal } = this.#context;
-    const existing = caches.controllerConfigs.get({ name: CONTROLLER_CONFIG_NAME });
+    const key = { name: CONTROLLER_CONFIG_NAME };
+    const existing = isAgain
+      ? await getIfPresent(kube, CONTROLLER_CONFIGS, key, { signal })
+      : caches.controllerConfigs.get(key);
     if (existing === undefined && !reading.isEssentialComplete) return;
     const rotation = await this.#followServerCa(existing);
     const required: ControllerConfig = {
@@ -214,7 +219,7 @@ class Pass {
   async #ensureMachineConfiguration(): Promise<void> {
     const { kube, caches, disruptionPolicies: publishesPolicies = false } = this.#parts;
     const existing = caches.machineConfigurations.get({ name: CLUSTER });
-    await ensureMachineConfiguration(kube, existing, { publishesPolicies, signal: this.#context.signal });
+    await ensureMachineConfiguration(kube, existing, publishesPolicies, this.#context);
   }
 
   async #ensurePools(spec: ControllerConfigSpec): Promise<void> {

@@ -1,4 +1,5 @@
 import { minutes } from '../../kube/duration.ts';
+import { goQuote } from '../../kube/go-quote.ts';
 import type { MachineConfig, MachineConfigPool } from '../../machine-config-api/machine-config.ts';
 import {
   GENERATED_BY_CONTROLLER_VERSION,
@@ -107,7 +108,7 @@ function releaseProblem(
 export function poolSummary({ spec, status = {} }: MachineConfigPool): string {
   const { conditions = [], machineCount = 0, readyMachineCount = 0, updatedMachineCount = 0 } = status;
   const of = (type: string) => conditions.find(condition => condition.type === type && condition.status === 'True');
-  const quoted = (text: string | undefined) => JSON.stringify(text ?? '');
+  const quoted = (text: string | undefined) => goQuote(text ?? '');
   const render = of('RenderDegraded');
   if (render !== undefined)
     return `pool is degraded because rendering fails with ${quoted(render.reason)}: ${quoted(render.message)}`;

@@ -174,4 +174,21 @@ describe('pools on the API', () => {
     assert.deepEqual(open.spec?.taints ?? [], []);
     assert.equal(open.metadata?.labels?.['node-role.kubernetes.io/worker'], '');
   });
+
+  test('control-plane nodes follow the scheduler also while their pool is paused (ND-7)', async () => {
+    await setPool('master', { paused: true });
+    await cluster.kube.patch(
+      SCHEDULERS,
+      { name: 'cluster' },
+      { type: 'merge', body: { spec: { mastersSchedulable: false } } },
+    );
+    await settle();
+    const { metadata, spec } = await node('m0');
+    assert.equal(metadata?.labels?.['node-role.kubernetes.io/worker'], undefined);
+    assert.deepEqual(
+      spec?.taints?.map(({ key }) => key),
+      ['node-role.kubernetes.io/master'],
+    );
+    await setPool('master', { paused: false });
+  });
 });

@@ -1,4 +1,4 @@
-import type { Node, Taint } from 'kubernetes-types/core/v1.d.ts';
+import type { Node } from 'kubernetes-types/core/v1.d.ts';
 import { errorText } from '../../controller/aggregate-error.ts';
 import type { Reconcile, ReconcileContext, Result } from '../../controller/reconcile.ts';
 import { updateStatus } from '../../controller/status.ts';
@@ -20,6 +20,7 @@ import { candidatesOf } from './candidates.ts';
 import { masterPatch } from './masters.ts';
 import { maxUnavailable } from './max-unavailable.ts';
 import { membershipOf, nodesOfPool } from './membership.ts';
+import type { NodePatch } from './node-patch.ts';
 import { poolProblems } from './problems.ts';
 import { poolStatus } from './status.ts';
 import { wantedTaints } from './taint.ts';
@@ -38,6 +39,7 @@ const WRITES_AT_A_TIME = 8;
 
 /** Brings the nodes of a pool to its config, so many at a time, and says how far they are (spec 50, section 8). */
 export function nodeReconcile(parts: NodeParts): Reconcile {
+  const alerted = new Set<string>();
   return async (name, context): Promise<Result | void> => {
     const { caches, eventsAbout } = parts;
     const pool = caches.pools.get({ name });
@@ -47,11 +49,13 @@ export function nodeReconcile(parts: NodeParts): Reconcile {
       eventsAbout(involvedObject(MACHINE_CONFIG_POOLS, pool)).event('Warning', 'SelectingAll', SELECTING_ALL);
       return;
     }
+    if (name === MASTER_POOL) await openOrCloseMasters(parts, context);
     if (!pool.spec?.configuration?.name) return;
     const isResting = pool.metadata?.deletionTimestamp !== undefined || pool.spec.paused === true;
     try {
       if (!isResting) await rollOut(parts, pool, context);
     } finally {
+      countAlerts(parts, name, alerted);
       await reportStatus(parts, name, context);
     }
   };
@@ -90,18 +94,37 @@ async function rollOut(parts: NodeParts, pool: MachineConfigPool, context: Recon
   );
 }
 
-/** Topology, taints, labels and taints of control-plane nodes: one write a node, where anything differs. */
+/** Labels and taints control-plane nodes by what the scheduler says, whatever becomes of their pool (spec 50, ND-7). */
+async function openOrCloseMasters(parts: NodeParts, context: ReconcileContext): Promise<void> {
+  const { caches } = parts;
+  const scheduler = caches.schedulers.get({ name: CLUSTER });
+  if (scheduler === undefined) return;
+  const isSchedulable = scheduler.spec?.mastersSchedulable ?? false;
+  const nodes = nodesOfPool(MASTER_POOL, caches.nodes.list(), caches.pools.list());
+  await patchNodes(parts, nodes, node => masterPatch(node, isSchedulable), context);
+}
+
+/** Writes topology and taint of nodes, where they differ (spec 50, 8.3 and 8.5). */
 async function prepareNodes(
-  { kube, caches }: NodeParts,
+  parts: NodeParts,
   pool: MachineConfigPool,
   nodes: readonly Node[],
   context: ReconcileContext,
 ): Promise<void> {
   const topology =
-    caches.controllerConfigs.get({ name: CONTROLLER_CONFIG_NAME })?.spec?.infra?.status?.controlPlaneTopology ?? '';
-  const scheduler = pool.metadata?.name === MASTER_POOL ? caches.schedulers.get({ name: CLUSTER }) : undefined;
+    parts.caches.controllerConfigs.get({ name: CONTROLLER_CONFIG_NAME })?.spec?.infra?.status?.controlPlaneTopology ??
+    '';
+  await patchNodes(parts, nodes, node => nodePatch(node, pool, topology), context);
+}
+
+async function patchNodes(
+  { kube, caches }: NodeParts,
+  nodes: readonly Node[],
+  patchOf: (node: Node) => NodePatch | undefined,
+  context: ReconcileContext,
+): Promise<void> {
   const waiting = nodes.flatMap(node => {
-    const patch = nodePatch(node, pool, topology, scheduler && (scheduler.spec?.mastersSchedulable ?? false));
+    const patch = patchOf(node);
     return patch === undefined ? [] : [{ node, patch }];
   });
   const write = async (): Promise<void> => {
@@ -120,38 +143,20 @@ async function prepareNodes(
       } catch (error) {
         // None of this is worth holding back a rollout; the node's next event brings another chance (spec 50, ND-30).
         if (isConflict(error) || isNotFound(error)) continue;
-        context.log.warn(
-          { node: node.metadata?.name, why: errorText(error) },
-          'node could not be prepared for an update',
-        );
+        context.log.warn({ node: node.metadata?.name, why: errorText(error) }, 'node could not be labelled or tainted');
       }
     }
   };
   await Promise.all(Array.from({ length: WRITES_AT_A_TIME }, write));
 }
 
-interface NodePatch {
-  readonly metadata: { readonly annotations?: Record<string, string>; readonly labels?: Record<string, string | null> };
-  readonly spec?: { readonly taints: readonly Taint[] };
-}
-
 /** What a node of a pool should have besides its target; undefined when it has it. */
-export function nodePatch(
-  node: Node,
-  pool: MachineConfigPool,
-  topology: string,
-  mastersSchedulable: boolean | undefined,
-): NodePatch | undefined {
+function nodePatch(node: Node, pool: MachineConfigPool, topology: string): NodePatch | undefined {
   const isTopologyNew = topology !== '' && node.metadata?.annotations?.[CONTROL_PLANE_TOPOLOGY] !== topology;
-  const master = mastersSchedulable === undefined ? undefined : masterPatch(node, mastersSchedulable);
-  const tainted = master?.taints === undefined ? node : { ...node, spec: { ...node.spec, taints: [...master.taints] } };
-  const taints = wantedTaints(tainted, pool) ?? master?.taints;
-  if (!isTopologyNew && master === undefined && taints === undefined) return undefined;
+  const taints = wantedTaints(node, pool);
+  if (!isTopologyNew && taints === undefined) return undefined;
   return {
-    metadata: {
-      ...(isTopologyNew && { annotations: { [CONTROL_PLANE_TOPOLOGY]: topology } }),
-      ...(master !== undefined && Object.keys(master.labels).length > 0 && { labels: { ...master.labels } }),
-    },
+    ...(isTopologyNew && { metadata: { annotations: { [CONTROL_PLANE_TOPOLOGY]: topology } } }),
     ...(taints !== undefined && { spec: { taints } }),
   };
 }
@@ -162,17 +167,29 @@ function operatorNode({ operatorPods }: NodeParts['caches']): string | undefined
   return pods.length === 1 ? pods[0]?.spec?.nodeName : undefined;
 }
 
+/** Counts nodes of a pool whose custom pool is overruled (spec 50, ND-3), as long as they are there. */
+function countAlerts({ caches, gauges = noGauges }: NodeParts, name: string, alerted: Set<string>): void {
+  const pools = caches.pools.list();
+  for (const node of nodesOfPool(name, caches.nodes.list(), pools)) {
+    const membership = membershipOf(node, pools);
+    if (membership.kind !== 'member') continue;
+    gauges.poolAlert(node.metadata?.name ?? '', membership.alert);
+    alerted.add(node.metadata?.name ?? '');
+  }
+  for (const node of alerted) {
+    if (caches.nodes.get({ name: node }) !== undefined) continue;
+    gauges.poolAlert(node, undefined);
+    alerted.delete(node);
+  }
+}
+
 async function reportStatus(
-  { kube, caches, gauges = noGauges }: NodeParts,
+  { kube, caches }: NodeParts,
   name: string,
   { clock, signal }: ReconcileContext,
 ): Promise<void> {
   const [allNodes, pools] = [caches.nodes.list(), caches.pools.list()];
   const nodes = nodesOfPool(name, allNodes, pools);
-  for (const node of nodes) {
-    const membership = membershipOf(node, pools);
-    if (membership.kind === 'member') gauges.poolAlert(node.metadata?.name ?? '', membership.alert);
-  }
   const controllerConfig = caches.controllerConfigs.get({ name: CONTROLLER_CONFIG_NAME });
   const now = clock.now();
   try {

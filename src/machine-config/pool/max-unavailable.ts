@@ -6,19 +6,21 @@ export class MaxUnavailableError extends Error {
 }
 
 const LONGEST_TEXT = 32;
+/** Percentages are numbers of 64 bits. */
+const PERCENT_LIMIT = 2 ** 63;
 
 /**
- * How many of so many nodes may be unavailable: 1 unless set; a number as it is; a percentage rounded down; never less than 1
- * (spec 50, ND-20). Throws `MaxUnavailableError`.
+ * How many of so many nodes may be unavailable: 1 unless set; a number as it is; a percentage rounded down; 1 instead of 0
+ * (spec 50, ND-20). Less than 0 stops a rollout. Throws `MaxUnavailableError`.
  */
 export function maxUnavailable(value: IntOrString | undefined, nodeCount: number): number {
   if (value === undefined || value === null) return 1;
-  if (typeof value === 'number') return Math.max(1, Math.trunc(value));
+  if (typeof value === 'number') return Math.trunc(value) || 1;
   const [, percent] = (value.length <= LONGEST_TEXT && /^([+-]?\d+)%$/.exec(value)) || [];
-  if (percent === undefined) {
+  if (percent === undefined || Math.abs(Number(percent)) >= PERCENT_LIMIT) {
     throw new MaxUnavailableError(
       `spec.maxUnavailable: expected a number or a percentage like "10%", found ${JSON.stringify(value.slice(0, LONGEST_TEXT))}`,
     );
   }
-  return Math.max(1, Math.floor((Number(percent) * nodeCount) / 100));
+  return Math.floor((Number(percent) * nodeCount) / 100) || 1;
 }

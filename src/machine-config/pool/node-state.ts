@@ -9,18 +9,18 @@ import {
 } from '../../machine-config-api/names.ts';
 
 /** What a node needs to have of its conditions, where it has them (spec 50, ND-10). */
-const READY_CONDITIONS: Readonly<Record<string, string>> = {
-  Ready: 'True',
-  DiskPressure: 'False',
-  NetworkUnavailable: 'False',
-};
+const READY_CONDITIONS: ReadonlyMap<string, string> = new Map([
+  ['Ready', 'True'],
+  ['DiskPressure', 'False'],
+  ['NetworkUnavailable', 'False'],
+]);
 const FAILED_STATES = new Set(['Degraded', 'Unreconcilable']);
 
 /** Why a node cannot take work, undefined if it can. A condition that is missing is fine (spec 50, ND-10). */
 export function notReadyReason({ metadata, spec, status }: Node): string | undefined {
   const name = metadata?.name ?? '';
   for (const { type, status: found } of status?.conditions ?? []) {
-    const wanted = READY_CONDITIONS[type];
+    const wanted = READY_CONDITIONS.get(type);
     if (wanted !== undefined && found !== wanted) return `node ${name} is reporting ${type}=${found}`;
   }
   return spec?.unschedulable === true ? `node ${name} is reporting Unschedulable` : undefined;

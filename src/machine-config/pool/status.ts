@@ -1,5 +1,6 @@
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
 import type { Condition } from '../../controller/condition.ts';
+import { goQuote } from '../../kube/go-quote.ts';
 import type { ControllerConfig } from '../../machine-config-api/controller-config.ts';
 import type { MachineConfigPool, MachineConfigPoolStatus } from '../../machine-config-api/machine-config.ts';
 import { DAEMON_REASON, DESIRED_CONFIG } from '../../machine-config-api/names.ts';
@@ -85,7 +86,7 @@ function updatingCondition(pool: MachineConfigPool, allUpdated: boolean, target:
 function degradedReasons(degraded: readonly Node[]): string[] {
   return degraded.flatMap(({ metadata }) => {
     const reason = metadata?.annotations?.[DAEMON_REASON] ?? '';
-    return reason === '' ? [] : [`Node ${metadata?.name ?? ''} is reporting: ${JSON.stringify(reason)}`];
+    return reason === '' ? [] : [`Node ${metadata?.name ?? ''} is reporting: ${goQuote(reason)}`];
   });
 }
 

@@ -15,13 +15,11 @@ export type ServedVersion = (typeof OFFERED)[number]['version'];
 
 /** The version to serve for an Accept header, by preference; undefined where only versions are asked for that we have not. */
 export function servedVersion(accept: string | undefined): ServedVersion | undefined {
-  const wanted = acceptedTypes((accept ?? '').slice(0, LONGEST_HEADER)).filter(
-    ({ subtype, version }) => subtype === IGNITION_SUBTYPE && version !== undefined,
+  const wanted = acceptedTypes((accept ?? '').slice(0, LONGEST_HEADER)).flatMap(({ subtype, version }) =>
+    subtype === IGNITION_SUBTYPE && version !== undefined ? [version] : [],
   );
-  for (const { version } of wanted) {
-    const offer = OFFERED.find(
-      ({ from, below }) => compare(version ?? [], from) >= 0 && compare(version ?? [], below) < 0,
-    );
+  for (const version of wanted) {
+    const offer = OFFERED.find(({ from, below }) => compare(version, from) >= 0 && compare(version, below) < 0);
     if (offer !== undefined) return offer.version;
   }
   return wanted.length === 0 ? DEFAULT_VERSION : undefined;
@@ -29,7 +27,7 @@ export function servedVersion(accept: string | undefined): ServedVersion | undef
 
 interface AcceptedType {
   readonly subtype: string;
-  readonly version: readonly number[] | undefined;
+  readonly version: Version | undefined;
   readonly quality: number;
 }
 
@@ -40,29 +38,32 @@ function acceptedTypes(header: string): AcceptedType[] {
     .flatMap(([type = '', ...parameters]) => {
       const slash = type.indexOf('/');
       if (slash < 0) return [];
-      const valueOf = (name: string) =>
-        parameters.find(parameter => parameter.startsWith(`${name}=`))?.slice(name.length + 1);
-      const quality = Number(valueOf('q') ?? 1);
-      return [
-        {
-          subtype: type.slice(slash + 1),
-          version: parseVersion(valueOf('version')),
-          quality: Number.isNaN(quality) ? 1 : quality,
-        },
-      ];
+      const valuesOf = (name: string) =>
+        parameters
+          .filter(parameter => parameter.startsWith(`${name}=`))
+          .map(parameter => parameter.slice(name.length + 1));
+      const version = valuesOf('version')
+        .map(parseVersion)
+        .find(read => read !== undefined);
+      const [quality = 1] = valuesOf('q')
+        .filter(text => text.trim() !== '')
+        .map(Number)
+        .filter(value => !Number.isNaN(value));
+      return [{ subtype: type.slice(slash + 1), version, quality }];
     })
     .sort((a, b) => b.quality - a.quality);
 }
 
-function parseVersion(text: string | undefined): number[] | undefined {
-  const match = /^(\d+)\.(\d+)\.(\d+)(?:[-+].*)?$/.exec(text ?? '');
-  return match === null ? undefined : match.slice(1, 4).map(Number);
+/** Major, minor, patch, and -1 for what comes before a release. */
+type Version = readonly [major: number, minor: number, patch: number, stage: number];
+
+function parseVersion(text: string): Version | undefined {
+  const [, major, minor, patch, stage] = /^(\d+)\.(\d+)\.(\d+)(-[^+]*)?(?:\+.*)?$/.exec(text) ?? [];
+  if (major === undefined) return undefined;
+  return [Number(major), Number(minor), Number(patch), stage === undefined ? 0 : -1];
 }
 
-function compare(a: readonly number[], b: readonly number[]): number {
-  for (const [index, part] of b.entries()) {
-    const difference = (a[index] ?? 0) - part;
-    if (difference !== 0) return difference;
-  }
-  return 0;
+/** Bounds are releases: what they leave out is 0. */
+function compare(version: Version, bound: readonly number[]): number {
+  return version.map((part, index) => part - (bound[index] ?? 0)).find(difference => difference !== 0) ?? 0;
 }

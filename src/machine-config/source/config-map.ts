@@ -13,8 +13,8 @@ export function readBytes(configMap: ConfigMap, key: string): Buffer {
 
 /** `cloud.conf` and the like: only `data`, verbatim (spec 50, RD-5). */
 export function readText(configMap: ConfigMap, key: string): string {
-  const { data = {} } = configMap;
-  if (Object.hasOwn(data, key)) return data[key] as string;
+  const { data } = configMap;
+  if (data && Object.hasOwn(data, key)) return data[key] as string;
   throw keyNotFound(configMap, key);
 }
 

@@ -28,16 +28,15 @@ export function discoveredSpec(
     },
     dns: dns === undefined ? null : { ...dns, apiVersion: 'config.openshift.io/v1', kind: 'DNS', spec: dns.spec ?? {} },
     networkType,
-    network: mtuMigration === undefined ? null : { mtuMigration },
-    proxy: Object.values(proxy?.status ?? {}).some(value => value !== '') ? (proxy?.status ?? null) : null,
+    network: mtuMigration ? { mtuMigration } : null,
+    proxy: proxy?.status && Object.values(proxy.status).some(Boolean) ? proxy.status : null,
   };
 }
 
 /** The platform, also where only the older field is set (spec 50, DS-3). */
 export function platformType(infra: Infrastructure): string {
   const { platformStatus, platform } = infra.status ?? {};
-  if (platformStatus === undefined) return platform || 'None';
-  return platformStatus.type || 'None';
+  return (platformStatus ? platformStatus.type : platform) || 'None';
 }
 
 /** The tenth address of the first service network (spec 50, DS-1). */
@@ -74,10 +73,10 @@ const NETWORK = 'network cluster';
 const DNS_HOST = 10;
 
 /** The network in force; during a migration the one that is coming; before the first status what is asked for (DS-4). */
-function networkSettings({ spec = {}, status = {} }: Network) {
-  const { networkType = '', migration } = status;
-  if (networkType === '') return { networkType: spec.networkType ?? '', mtuMigration: undefined };
-  if (migration === undefined || migration === null) return { networkType, mtuMigration: undefined };
+function networkSettings({ spec, status }: Network) {
+  const { networkType, migration } = status ?? {};
+  if (!networkType) return { networkType: spec?.networkType ?? '', mtuMigration: undefined };
+  if (!migration) return { networkType, mtuMigration: undefined };
   return { networkType: migration.networkType ?? '', mtuMigration: migration.mtu };
 }
 

@@ -51,7 +51,7 @@ export function osImages(
 ): Required<Pick<ControllerConfigSpec, 'baseOSContainerImage' | 'baseOSExtensionsContainerImage'>> {
   const object = `configmap ${MCO_NAMESPACE}/${OS_IMAGE_URL}`;
   if (configMap === undefined) throw new SourceError(object, '', `${object} not found`);
-  const { data = {} } = configMap;
+  const data = configMap.data ?? {};
   const found = data['releaseVersion'] ?? '';
   if (found !== releaseVersion) throw otherRelease(object, 'releaseVersion', found, releaseVersion);
   return {

@@ -68,6 +68,6 @@ function required(namespace: string, name: string, configMap: KubeletCaSources['
   return readBytes({ ...found, metadata: { ...found.metadata, namespace, name } }, CA_BUNDLE_KEY);
 }
 
-function hasKey({ data = {}, binaryData = {} }: ConfigMap): boolean {
-  return Object.hasOwn(data, CA_BUNDLE_KEY) || Object.hasOwn(binaryData, CA_BUNDLE_KEY);
+function hasKey({ data, binaryData }: ConfigMap): boolean {
+  return [data, binaryData].some(part => Object.hasOwn(part ?? {}, CA_BUNDLE_KEY));
 }

@@ -89,6 +89,6 @@ function parsed(object: string, field: string, parse: () => RegistryAuths): Regi
   }
 }
 
-function textOf({ data = {} }: Secret, key: string): string | undefined {
-  return Object.hasOwn(data, key) ? Buffer.from(data[key] as string, 'base64').toString('utf8') : undefined;
+function textOf({ data }: Secret, key: string): string | undefined {
+  return data && Object.hasOwn(data, key) ? Buffer.from(data[key] as string, 'base64').toString('utf8') : undefined;
 }

@@ -12,7 +12,7 @@ export const MERGED_REGISTRY_CA = 'merged-trusted-image-registry-ca';
  * `data` is decoded where it is strict base64 of a text: what decodes to anything else was never meant to, and is itself.
  */
 export function registryBundles(configMap: ConfigMap | undefined): ImageRegistryBundle[] {
-  const { data = {}, binaryData = {} } = configMap ?? {};
+  const [data, binaryData] = [configMap?.data ?? {}, configMap?.binaryData ?? {}];
   return [
     ...Object.keys(data)
       .sort()

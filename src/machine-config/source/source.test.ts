@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
 import { decodeStrictBase64 } from '../../machine-config-api/base64.ts';
 import {
   DockerConfigError,
   encodeDockerConfigJson,
   parseDockerConfig,
   parseDockercfg,
+  toDockerConfigJson,
 } from '../../machine-config-api/docker-config.ts';
 import { encodePem } from '../../pki/pem-block.ts';
+import { ignitionHost } from '../operator/pointer.ts';
 import { certificate } from '../testing.ts';
 import { bytesOfText, readBytes } from './config-map.ts';
 import { clusterDnsIp, discoveredSpec, platformType } from './discovered.ts';
@@ -102,6 +105,16 @@ describe('pull secrets', () => {
           error.message.includes(object),
       );
     }
+  });
+
+  test('auths that are no mapping are refused in both forms, and null is no entries (PS-6, PS-7)', () => {
+    for (const text of ['{"auths":"x"}', '{"auths":[]}', '[]', '"x"']) {
+      assert.throws(() => toDockerConfigJson(text), DockerConfigError);
+      assert.throws(() => parseDockerConfig(text), DockerConfigError);
+    }
+    assert.deepEqual(toDockerConfigJson('{}'), { text: '{"auths":{}}', converted: true });
+    assert.equal(build({ a: 'null' }, 'null'), undefined);
+    assert.equal(build({ a: '{"h":null}' }, '{"auths":null}')?.includes('"h":{"username":""'), true);
   });
 
   test('the modern form is written with hosts in the order of their bytes', () => {
@@ -211,6 +224,50 @@ describe('what is discovered', () => {
     const spec = discoveredSpec({}, network, undefined, undefined);
     assert.equal(spec.networkType, 'B');
     assert.deepEqual(spec.network, { mtuMigration: { network: { to: 9000 } } });
+  });
+
+  test('null is not set', () => {
+    const read = (infra: string, network: string, proxy: string) =>
+      discoveredSpec(JSON.parse(infra), JSON.parse(network), JSON.parse(proxy), undefined);
+    const spec = { serviceNetwork: ['10.0.0.0/16'], networkType: 'S' };
+    const network = (status: string) => `{"spec":${JSON.stringify(spec)},"status":${status}}`;
+    const platformOf = (status: string) => read(`{"status":${status}}`, network('null'), '{}').platform;
+    assert.equal(platformOf('{"platformStatus":null}'), 'none');
+    assert.equal(platformOf('{"platformStatus":null,"platform":"AWS"}'), 'aws');
+    assert.equal(platformOf('null'), 'none');
+    assert.equal(read('{}', network('null'), '{}').networkType, 'S');
+    assert.equal(read('{}', network('{"networkType":null}'), '{}').networkType, 'S');
+    const migrating = read('{}', network('{"networkType":"A","migration":{"networkType":"B","mtu":null}}'), '{}');
+    assert.deepEqual([migrating.networkType, migrating.network], ['B', null]);
+    for (const proxy of ['{"status":null}', '{"status":{"httpProxy":null,"noProxy":""}}']) {
+      assert.equal(read('{}', network('null'), proxy).proxy, null);
+    }
+    assert.deepEqual(read('{}', network('null'), '{"status":{"noProxy":"x"}}').proxy, { noProxy: 'x' });
+    const empty = JSON.parse('{"data":null,"binaryData":null}') as ConfigMap;
+    assert.throws(() => readBytes(empty, 'k'), SourceError);
+    assert.deepEqual(registryBundles(empty), []);
+    assert.throws(() => osImages(empty, '4.16'), SourceError);
+    const status = (platform: string) => JSON.parse(`{"apiServerInternalURI":"https://API-int.x:6443",${platform}}`);
+    for (const platform of [
+      '"platformStatus":null',
+      '"platformStatus":{"type":"VSphere","vsphere":null}',
+      '"platformStatus":{"type":"VSphere","vsphere":{"apiServerInternalIPs":null}}',
+    ]) {
+      assert.equal(ignitionHost(status(platform)), 'API-int.x:22623');
+    }
+  });
+
+  test('where new machines ask is written as it is in Infrastructure (PC-1)', () => {
+    for (const [uri, host] of [
+      ['https://api-int.c1:6443', 'api-int.c1'],
+      ['https://u:p@Api:6443/x', 'Api'],
+      ['https://[fd00::1]:6443', '[fd00::1]'],
+      ['https://api', 'api'],
+    ] as const) {
+      assert.equal(ignitionHost({ apiServerInternalURI: uri }), `${host}:22623`);
+    }
+    for (const uri of ['', 'api-int', 'mailto:x', 'https://'])
+      assert.throws(() => ignitionHost({ apiServerInternalURI: uri }), SourceError);
   });
 
   test('images of another release are refused', () => {

@@ -19,6 +19,7 @@ const POOL_SELECTOR = { matchLabels: { 'pools.operator.machineconfiguration.open
 
 describe('KubeletConfig and ContainerRuntimeConfig on the API', () => {
   let cluster: TestCluster;
+  const deleted: string[] = [];
   const settle = () => cluster.pass(minutes(1));
   const names = async () =>
     (await cluster.kube.list(MACHINE_CONFIGS)).items
@@ -39,7 +40,10 @@ describe('KubeletConfig and ContainerRuntimeConfig on the API', () => {
   before(async () => {
     cluster = await TestCluster.create(clock => startEngine({ clock }));
     cluster.startOperator();
-    cluster.startController();
+    const record = (verb: string, [resource, key]: readonly unknown[]) => {
+      if (verb === 'delete' && resource === MACHINE_CONFIGS) deleted.push((key as { name: string }).name);
+    };
+    cluster.startController(cluster.watched(record));
     await settle();
   });
   after(() => cluster.stop());
@@ -90,6 +94,98 @@ describe('KubeletConfig and ContainerRuntimeConfig on the API', () => {
       (await cluster.kube.get(KUBELET_CONFIGS, { name: 'second' })).metadata?.annotations?.[NAME_SUFFIX],
       '1',
     );
+  });
+
+  test('one for several pools has a name of its own in each, keeps it, and gives back what it no longer needs', async t => {
+    const pools = (selected: string) => ({ matchLabels: { [selected]: '' } });
+    for (const [name, labels] of [
+      ['a', ['all', 'only-a']],
+      ['b', ['all', 'only-b']],
+    ] as const) {
+      await cluster.kube.create(MACHINE_CONFIG_POOLS, {
+        metadata: { name, labels: Object.fromEntries(labels.map(label => [label, ''])) },
+        spec: {},
+      });
+    }
+    const make = (name: string, selected: string) =>
+      cluster.kube.create(KUBELET_CONFIGS, {
+        metadata: { name },
+        spec: { machineConfigPoolSelector: pools(selected), kubeletConfig: { maxPods: 100 } },
+      });
+    const owners = async () =>
+      Object.fromEntries(
+        (await cluster.kube.list(MACHINE_CONFIGS)).items
+          .filter(({ metadata }) => /^99-[ab]-/.test(metadata?.name ?? ''))
+          .map(({ metadata }) => [metadata?.name, metadata?.ownerReferences?.map(({ name }) => name).join()]),
+      );
+    const remove = async (...names: string[]) => {
+      for (const name of names) await cluster.kube.delete(KUBELET_CONFIGS, { name });
+      await settle();
+      assert.deepEqual(await owners(), {});
+      deleted.length = 0;
+    };
+    /** Changes an object and makes sure that this arrives, and nothing was deleted for it. */
+    const touch = async (name: string, ...configs: string[]) => {
+      const body = { spec: { kubeletConfig: { maxPods: 101 } } };
+      await cluster.kube.patch(KUBELET_CONFIGS, { name }, { type: 'merge', body });
+      await settle();
+      for (const config of configs) assert.equal((await kubeletConf(config))['maxPods'], 101, config);
+      const { metadata, status } = await cluster.kube.get(KUBELET_CONFIGS, { name });
+      assert.equal(status?.observedGeneration, metadata?.generation);
+      assert.deepEqual(deleted, []);
+    };
+    deleted.length = 0;
+    await t.test('the suffix of the first pool is taken in the second', async () => {
+      await make('k1', 'only-b');
+      await settle();
+      await make('k2', 'all');
+      await settle();
+      const expected = {
+        '99-a-generated-kubelet': 'k2',
+        '99-b-generated-kubelet': 'k1',
+        '99-b-generated-kubelet-1': 'k2',
+      };
+      assert.deepEqual(await owners(), expected);
+      await touch('k2', '99-a-generated-kubelet', '99-b-generated-kubelet-1');
+      assert.deepEqual(await owners(), expected);
+    });
+    await t.test('a name goes with its pool: whoever gets it next keeps it', async () => {
+      const body = { spec: { machineConfigPoolSelector: { matchLabels: { all: null, 'only-a': '' } } } };
+      await cluster.kube.patch(KUBELET_CONFIGS, { name: 'k2' }, { type: 'merge', body });
+      await settle();
+      await make('k3', 'only-b');
+      await settle();
+      const expected = { '99-b-generated-kubelet': 'k1', '99-b-generated-kubelet-1': 'k3' };
+      assert.deepEqual(await owners(), { '99-a-generated-kubelet': 'k2', ...expected });
+      deleted.length = 0;
+      await cluster.kube.delete(KUBELET_CONFIGS, { name: 'k2' });
+      await settle();
+      assert.deepEqual(await owners(), expected);
+      assert.deepEqual(deleted, ['99-a-generated-kubelet']);
+      await remove('k1', 'k3');
+    });
+    await t.test('the suffix of the first pool is free in the second', async () => {
+      await make('k1', 'only-a');
+      await settle();
+      await make('k2', 'all');
+      await settle();
+      const expected = {
+        '99-a-generated-kubelet': 'k1',
+        '99-a-generated-kubelet-1': 'k2',
+        '99-b-generated-kubelet-1': 'k2',
+      };
+      assert.deepEqual(await owners(), expected);
+      await touch('k2', '99-a-generated-kubelet-1', '99-b-generated-kubelet-1');
+      assert.deepEqual(await owners(), expected);
+      await remove('k1', 'k2');
+    });
+    await t.test('two at the same time', async () => {
+      await Promise.all([make('k1', 'only-a'), make('k2', 'only-a')]);
+      await settle();
+      assert.deepEqual(new Set(Object.values(await owners())), new Set(['k1', 'k2']));
+      await remove('k1', 'k2');
+    });
+    for (const name of ['a', 'b']) await cluster.kube.delete(MACHINE_CONFIG_POOLS, { name });
   });
 
   test("the API server's TLS profile counts where there is no other", async () => {

@@ -1,3 +1,4 @@
+import type { ObjectMeta, OwnerReference } from 'kubernetes-types/meta/v1.d.ts';
 import { errorText } from '../../controller/aggregate-error.ts';
 import type { Reconcile, ReconcileContext, Result } from '../../controller/reconcile.ts';
 import { updateStatus } from '../../controller/status.ts';
@@ -17,7 +18,7 @@ import type { ControllerVersion } from '../render/decide.ts';
 import { ensureMachineConfig } from '../render/ensure-config.ts';
 import { selectorProblem, selects } from '../selector.ts';
 import { controllerReference, generatedConfig } from './generated.ts';
-import { type ManagedName, managedName, type SubConfigKind, subConfigsOfPool } from './managed-name.ts';
+import { type ManagedName, managedName, namesMadeFrom, type SubConfigKind, subConfigsOfPool } from './managed-name.ts';
 import { syncedStatus } from './status.ts';
 
 /** A kind of object from which a MachineConfig is made for each pool it selects. */
@@ -90,11 +91,12 @@ async function generate<T extends SubConfig>(
       `${resource.kind} ${object.metadata?.name ?? ''}: spec.machineConfigPoolSelector: does not match any MachineConfigPools`,
     );
   const made = new Set<string>();
+  let claimed = object;
   for (const pool of pools) {
     const role = pool.metadata?.name ?? '';
-    const { name, suffix } = managedName(parts.kind, role, object, subConfigsOfPool(pool, parts.cache.list()));
+    const { name, suffix } = managedName(parts.kind, role, claimed, subConfigsOfPool(pool, parts.cache.list()));
     const files = parts.files(object, pool, controllerConfig);
-    const claimed = await claim(parts, object, { name, suffix }, context);
+    claimed = await claim(parts, claimed, { name, suffix }, context);
     const owner = controllerReference(resource, claimed);
     await ensureMachineConfig(
       kube,
@@ -106,13 +108,18 @@ async function generate<T extends SubConfig>(
     const now = context.clock.now().getTime() / 1000;
     gauges.state(`machine-config-controller-${parts.kind}`, `Sync ${resource.kind}`, role, now);
   }
-  // What was made for a pool that is not selected any more goes.
+  // What was made for a pool that is not selected any more goes, and with it the name, which may be given to another then.
   for (const { metadata = {} } of caches.machineConfigs.list()) {
-    const isOurs = metadata.ownerReferences?.some(
-      ({ controller, uid }) => controller === true && uid === object.metadata?.uid,
-    );
+    const owner = controllerOf(metadata);
+    const isOurs = owner !== undefined && owner.uid === object.metadata?.uid;
     if (isOurs && !made.has(metadata.name ?? '')) await deleteConfig(kube, metadata.name ?? '', context);
   }
+  const left = namesMadeFrom(claimed).filter(name => !made.has(name));
+  if (left.length > 0) parts.cache.remember(await dropFinalizers(parts, claimed, left, context));
+}
+
+function controllerOf(metadata: ObjectMeta | undefined): OwnerReference | undefined {
+  return metadata?.ownerReferences?.find(({ controller }) => controller === true);
 }
 
 /** Remembers on the object what is made from it, before it is made: the finalizer has it deleted again (spec 50, section 7). */
@@ -144,18 +151,32 @@ async function claim<T extends SubConfig>(
 
 /** Deletes what was made from an object that is being deleted, then lets it go. */
 async function release<T extends SubConfig>(
-  { kube, resource }: SubConfigParts<T>,
+  parts: SubConfigParts<T>,
   object: T,
   context: ReconcileContext,
 ): Promise<void> {
-  const { name = '', finalizers = [], resourceVersion } = object.metadata ?? {};
-  const ours = finalizers.filter(finalizer => /^99-.*-generated-(?:kubelet|containerruntime)(?:-\d)?$/.test(finalizer));
-  if (ours.length === 0) return;
-  for (const config of ours) await deleteConfig(kube, config, context);
-  const body = { metadata: { resourceVersion, finalizers: finalizers.filter(finalizer => !ours.includes(finalizer)) } };
-  await kube.patch(resource, { name }, { type: 'merge', body }, { signal: context.signal }).catch((error: unknown) => {
+  const names = namesMadeFrom(object);
+  if (names.length === 0) return;
+  for (const name of names) {
+    const owner = controllerOf(parts.caches.machineConfigs.get({ name })?.metadata);
+    if (owner === undefined || owner.uid === object.metadata?.uid) await deleteConfig(parts.kube, name, context);
+  }
+  await dropFinalizers(parts, object, names, context).catch((error: unknown) => {
     if (!isNotFound(error)) throw error;
   });
+}
+
+function dropFinalizers<T extends SubConfig>(
+  { kube, resource }: SubConfigParts<T>,
+  { metadata }: T,
+  dropped: readonly string[],
+  { signal }: ReconcileContext,
+): Promise<T> {
+  const { name = '', finalizers = [], resourceVersion } = metadata ?? {};
+  const body = {
+    metadata: { resourceVersion, finalizers: finalizers.filter(finalizer => !dropped.includes(finalizer)) },
+  };
+  return kube.patch(resource, { name }, { type: 'merge', body }, { signal });
 }
 
 async function deleteConfig(kube: Kube, name: string, { signal }: ReconcileContext): Promise<void> {

@@ -1,4 +1,3 @@
-import { parseRfc3339 } from '../../kube/time.ts';
 import type { MachineConfigPool, SubConfig } from '../../machine-config-api/machine-config.ts';
 import { NAME_SUFFIX } from '../../machine-config-api/names.ts';
 import { selectorProblem, selects } from '../selector.ts';
@@ -23,7 +22,9 @@ export interface ManagedName {
 /**
  * The name of the MachineConfig that is made from a KubeletConfig or ContainerRuntimeConfig for a pool (spec 50, section 7): the
  * first of a pool has no suffix, further ones the highest plus one, so that the younger wins; what was given once stays.
- * `all` are all objects of the kind, the one itself included. Throws `ManagedNameError`.
+ * `ofPool` are all objects of the kind that select the pool, the one itself included. The suffix in the annotation is that of
+ * one pool; in another one it may be somebody else's, so what counts is the name among the finalizers. Throws
+ * `ManagedNameError`.
  */
 export function managedName(
   kind: SubConfigKind,
@@ -31,16 +32,14 @@ export function managedName(
   self: SubConfig,
   ofPool: readonly SubConfig[],
 ): ManagedName {
-  const remembered = self.metadata?.annotations?.[NAME_SUFFIX];
-  if (remembered !== undefined) return named(kind, pool, remembered);
-  if (ofPool.every(other => other.metadata?.name === self.metadata?.name)) return named(kind, pool, '');
-  const made = madeBefore(kind, pool, self, ofPool);
-  if (made !== undefined) return made;
-  const suffixes = ofPool.map(({ metadata }) => Number(metadata?.annotations?.[NAME_SUFFIX] || 0));
-  if (suffixes.some(suffix => !Number.isSafeInteger(suffix))) {
-    throw new ManagedNameError(`the annotation ${NAME_SUFFIX} of a ${WORDS[kind]} of pool ${pool} is not a number`);
-  }
-  const next = Math.max(...suffixes) + 1;
+  const held = heldSuffix(kind, pool, self);
+  if (held !== undefined) return named(kind, pool, held);
+  const others = ofPool.filter(({ metadata }) => metadata?.name !== self.metadata?.name);
+  const taken = others.map(other => heldSuffix(kind, pool, other) ?? rememberedSuffix(other));
+  const remembered = rememberedSuffix(self);
+  if (remembered !== undefined && !taken.includes(remembered)) return named(kind, pool, remembered);
+  if (others.length === 0) return named(kind, pool, '');
+  const next = Math.max(...taken.map(suffix => suffixNumber(kind, pool, suffix))) + 1;
   if (next > HIGHEST_SUFFIX) {
     throw new ManagedNameError(
       `max number of supported ${WORDS[kind]} (10) has been reached. Please delete old ones before retrying`,
@@ -72,26 +71,30 @@ function named(kind: SubConfigKind, pool: string, suffix: string): ManagedName {
   return { name: suffix === '' ? base : `${base}-${suffix}`, suffix };
 }
 
-/** An older object may have lost its annotation; its finalizers still say what was made from it. */
-function madeBefore(
-  kind: SubConfigKind,
-  pool: string,
-  self: SubConfig,
-  ofPool: readonly SubConfig[],
-): ManagedName | undefined {
-  if (!ofPool.some(other => createdMs(other) > createdMs(self))) return undefined;
-  const base = `99-${pool}-generated-${kind}`;
-  const suffixes = (self.metadata?.finalizers ?? []).flatMap(finalizer => {
-    if (finalizer === base) return [0];
-    const [, digits] = /^(.*)-(\d)$/.exec(finalizer)?.slice(1) ?? [];
-    return digits !== undefined && finalizer === `${base}-${digits}` ? [Number(digits)] : [];
-  });
-  if (suffixes.length === 0) return undefined;
-  const highest = Math.max(...suffixes);
-  return named(kind, pool, highest === 0 ? '' : String(highest));
+/** The names among an object's finalizers that are those of MachineConfigs made from it. */
+export function namesMadeFrom({ metadata }: SubConfig): string[] {
+  return (metadata?.finalizers ?? []).filter(finalizer =>
+    /^99-.*-generated-(?:kubelet|containerruntime)(?:-\d)?$/.test(finalizer),
+  );
 }
 
-function createdMs({ metadata }: SubConfig): number {
-  const created = parseRfc3339(metadata?.creationTimestamp ?? '');
-  return created === undefined ? 0 : Number(created.nanos / 1_000_000n);
+/** The suffix under which an object has been made into a MachineConfig of a pool; the highest, should there be several. */
+function heldSuffix(kind: SubConfigKind, pool: string, object: SubConfig): string | undefined {
+  const base = named(kind, pool, '').name;
+  return namesMadeFrom(object)
+    .flatMap(name => (name === base ? [''] : name.slice(0, -1) === `${base}-` ? [name.slice(-1)] : []))
+    .sort()
+    .at(-1);
+}
+
+function rememberedSuffix({ metadata }: SubConfig): string | undefined {
+  return metadata?.annotations?.[NAME_SUFFIX];
+}
+
+function suffixNumber(kind: SubConfigKind, pool: string, suffix: string | undefined): number {
+  if (!suffix) return 0;
+  if (!/^[+-]?\d+$/.test(suffix)) {
+    throw new ManagedNameError(`the annotation ${NAME_SUFFIX} of a ${WORDS[kind]} of pool ${pool} is not a number`);
+  }
+  return Number(suffix);
 }
