@@ -2,6 +2,11 @@ import type { LogLevel } from '../controller/log.ts';
 import { parseGoDuration } from '../kube/duration.ts';
 import { UsageError } from './usage-error.ts';
 
+/** Collects a flag that may be given several times, each time with one value or several joined by commas. */
+export function listed(text: string, before: readonly string[] = []): string[] {
+  return [...before, ...text.split(',')];
+}
+
 /** Reads `--rotation-day`: how long one day of every validity and refresh lasts. */
 export function rotationDayFrom(text: string): number {
   return durationFrom('--rotation-day', text, '1s', '24h');

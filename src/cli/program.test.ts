@@ -38,8 +38,19 @@ test('every command says in one line what it does; flags mean the same thing eve
   }
 });
 
-test('as a kubectl plugin its help says so', () => {
-  assert.match(buildProgram('/usr/local/bin/kubectl-rotunda').helpInformation(), /^Usage: kubectl rotunda /);
+test('as a kubectl plugin its help says so, in the examples too', () => {
+  const plugin = buildProgram('/usr/local/bin/kubectl-rotunda');
+  assert.match(plugin.helpInformation(), /^Usage: kubectl rotunda /);
+  let withExamples = 0;
+  for (const command of plugin.commands) {
+    let text = '';
+    command.configureOutput({ writeOut: part => (text += part) });
+    command.outputHelp();
+    const [, examples] = text.split('\nExamples:\n');
+    for (const line of examples?.trimEnd().split('\n') ?? []) assert.match(line, /kubectl rotunda [a-z]/);
+    if (examples !== undefined) withExamples++;
+  }
+  assert.ok(withExamples >= 5, String(withExamples));
 });
 
 describe('completion', () => {

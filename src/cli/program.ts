@@ -1,7 +1,8 @@
 import { basename } from 'node:path';
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { VERSION } from '../kube/version.ts';
 import { addApi } from './api/command.ts';
+import { KubectlCommand } from './boolean-flags.ts';
 import { addBootstrap } from './bootstrap/command.ts';
 import { addCertificateVerbs } from './certificates/command.ts';
 import { addCompletion } from './completion/command.ts';
@@ -15,6 +16,7 @@ import { addMonitor } from './monitor/command.ts';
 import { addNodePrograms } from './node/command.ts';
 import { addOperators } from './operator/command.ts';
 import { addPlan } from './plan/command.ts';
+import { addSimulate } from './simulate/command.ts';
 import { addUp } from './up/command.ts';
 import { addVerify } from './verify/command.ts';
 import { addWait } from './wait/command.ts';
@@ -23,7 +25,7 @@ import { addWait } from './wait/command.ts';
 export function buildProgram(calledAs: string = process.argv[1] ?? ''): Command {
   // As a plugin it is `kubectl rotunda`, and its help says so (spec 70, 7).
   const name = basename(calledAs).startsWith('kubectl-') ? 'kubectl rotunda' : 'rotunda';
-  const program = new Command(name)
+  const program = new KubectlCommand(name)
     .description(
       'Keeps every certificate of a Kubernetes control plane rotating by itself, and says beforehand what will happen.',
     )
@@ -37,6 +39,7 @@ export function buildProgram(calledAs: string = process.argv[1] ?? ''): Command 
   addGraph(program);
   addExplain(program);
   addPlan(program);
+  addSimulate(program);
   addVerify(program);
   addMonitor(program);
   addWait(program);

@@ -21,7 +21,7 @@ export function referenceOf(program: Command): string {
     program.description(),
     '',
     'Results go to standard output, everything else to standard error. Exit codes: 0 fine; 1 something needs a person, was not found,',
-    'was refused or did not happen in time; 2 the call or its input was wrong.',
+    'was refused or did not happen in time, or the call or its input was wrong.',
     '',
     'As a kubectl plugin: with `kubectl-rotunda` on the PATH, every command is also `kubectl rotunda <command>`.',
     '',

@@ -37,17 +37,17 @@ describe('rotunda api', () => {
     await api.stop('SIGTERM');
   });
 
-  test('a folder in use and a bad port: one clear line, exit code 2', async t => {
+  test('a folder in use and a bad port: one clear line, exit code 1', async t => {
     const dir = folder(t);
     const api = await start(t, dir);
     const second = spawnSync(process.execPath, [main, 'api', '--dir', dir], { encoding: 'utf8', timeout: 120_000 });
-    assert.deepEqual([second.status, second.stdout], [2, '']);
+    assert.deepEqual([second.status, second.stdout], [1, '']);
     assert.match(second.stderr, /^error: .*store\.sqlite is in use by another process/);
     await api.stop('SIGTERM');
     const port = spawnSync(process.execPath, [main, 'api', '--port', '70000'], { encoding: 'utf8', timeout: 120_000 });
     assert.deepEqual(
       [port.status, port.stderr],
-      [2, 'error: --port must be a number from 0 to 65535, found "70000"\n'],
+      [1, 'error: --port must be a number from 0 to 65535, found "70000"\n'],
     );
   });
 });

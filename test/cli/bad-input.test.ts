@@ -21,14 +21,15 @@ describe('bad input: one clear line and the right exit code', { concurrency: 3 }
   const usage: [string[], RegExp][] = [
     [['regenerate-top-level', 'secrets', '--all', '-n', OPERATOR], /This cannot be undone: say --yes/],
     [['update-ignition-ca-bundle-for-machine-config-server'], /This cannot be undone: say --yes/],
+    [['regenerate-leaf', 'secrets', '--all', '-A', '--valid-before', 'yesterday'], /--valid-before must be a time/],
     [['get', 'unicorns'], /there is no type "unicorns": known are certs, signers/],
     [['get', 'certs', '-l', 'a b'], /--selector cannot be read/],
     [['get', 'certs', '--zzz'], /unknown option '--zzz'/],
   ];
   for (const [args, message] of usage) {
-    test(`${args.join(' ')}: exit code 2`, async () => {
+    test(`${args.join(' ')}: exit code 1`, async () => {
       const { status, stdout, stderr } = await cockpit.run(args);
-      assert.deepEqual([status, stdout], [2, ''], stderr);
+      assert.deepEqual([status, stdout], [1, ''], stderr);
       assert.match(stderr, message);
       assert.match(stderr, /^error: [^\n]+\n(\n?\(run rotunda --help for the commands\)\n)?$/);
     });

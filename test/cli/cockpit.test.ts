@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { load } from 'js-yaml';
 import { NOT_AFTER } from '../../src/certrotation/annotations.ts';
-import { CONFIG_MAPS, NAMESPACES, SECRETS } from '../../src/kube/resource.ts';
+import { CONFIG_MAPS, NAMESPACES, PODS, SECRETS } from '../../src/kube/resource.ts';
 import { type Cockpit, inTerminal, main, Running, runMain, startCockpit } from './cockpit.ts';
 
 const OPERATOR = 'openshift-kube-apiserver-operator';
@@ -119,6 +119,11 @@ describe('rotunda get', () => {
     await running.until(/kubelet-client +target +Due/);
     await cockpit.rotate();
     await running.until(/kubelet-client +target +Due[\s\S]*kubelet-client +target +Good/);
+    const extra = { namespace: OPERAND, name: 'short-lived' };
+    await cockpit.api.kube.create(SECRETS, { metadata: extra, type: 'kubernetes.io/tls', data: secret.data ?? {} });
+    await running.until(/short-lived/);
+    await cockpit.api.kube.delete(SECRETS, extra);
+    await running.until(/short-lived[\s\S]*short-lived/);
     running.child.stdin?.write('\u0003');
     assert.equal(await running.ended, 0);
     assert.equal(running.text.match(/NAME +ROLE/g)?.length, 1);
@@ -183,11 +188,18 @@ describe('the other commands over a cluster', () => {
         .status,
       0,
     );
-    const late = await cockpit.run(['wait', '--for', 'regenerated', 'secret/nope', '--timeout', '1s']);
+    // A name that nothing has is a mistake, and nothing to wait an hour for.
+    const nobody = await cockpit.run(['wait', '--for', 'regenerated', 'secret/nope']);
+    assert.deepEqual([nobody.status, nobody.stderr], [1, 'error: secret/nope is not there\n']);
+    const late = await cockpit.run(['wait', '--for', 'rolled-out', 'etcd', '--timeout', '1s']);
     assert.deepEqual(
       [late.status, late.stderr.split('\n').at(-2)],
-      [1, 'error: gave up after 1s: secret/nope is not there'],
+      [1, 'error: gave up after 1s: etcd runs on no node yet'],
     );
+    const done = await cockpit.run(['wait', '--for', 'regenerated', 'secret/kubelet-client', '-A', '-o', 'json']);
+    assert.deepEqual(JSON.parse(done.stdout).objects, ['secret/kubelet-client'], done.stderr);
+    const described = await cockpit.run(['describe', 'cert', 'kubelet-client', '-n', OPERAND, '-o', 'json']);
+    assert.equal(JSON.parse(described.stdout).change.verdict, 'reload', described.stderr);
   });
 });
 
@@ -266,9 +278,32 @@ describe('verbs that write', () => {
       new URL('../../docs/examples', import.meta.url).pathname,
     ]);
     assert.equal(status, 0);
-    const list = load(stdout) as { items: { metadata: { annotations: Record<string, string> } }[] };
-    assert.equal(list.items.length, 12);
+    const list = load(stdout) as {
+      apiVersion: string;
+      kind: string;
+      items: { metadata: { annotations: Record<string, string> } }[];
+    };
+    assert.deepEqual([list.apiVersion, list.kind, list.items.length], ['v1', 'List', 12]);
     assert.ok(list.items.every(({ metadata }) => metadata.annotations[NOT_AFTER] === 'force-regeneration'));
+  });
+
+  test('--local says what it does not take, and prints only bundles that are managed', async () => {
+    const file = join(cockpit.dir, 'bundles.json');
+    const bundle = { namespace: 'openshift-config-managed', name: 'kube-apiserver-aggregator-client-ca' };
+    const managed = await cockpit.api.kube.get(CONFIG_MAPS, bundle);
+    const foreign = { ...managed, metadata: { namespace: 'default', name: 'foreign' } };
+    const broken = { ...managed, data: { 'ca-bundle.crt': 'garbage' } };
+    const args = ['remove-old-trust', '--local', '-f', file, '--created-before', '2100-01-01T00:00:00Z'];
+    writeFileSync(file, JSON.stringify({ kind: 'List', items: [managed, foreign, broken] }));
+    const { status, stdout, stderr } = await runMain([...args, 'cm/foreign', `cm/${bundle.name}`, 'cm/nope', '-v']);
+    assert.deepEqual([status, load(stdout)], [1, { apiVersion: 'v1', kind: 'List', items: [] }]);
+    assert.match(stderr, /^passed over: configmap\/foreign in default: it is no managed CA bundle$/m);
+    assert.match(
+      stderr,
+      /^error: configmap\/kube-apiserver-aggregator-client-ca in .*: all \d CAs are as old as that/m,
+    );
+    assert.match(stderr, /^error: configmap\/kube-apiserver-aggregator-client-ca in .*: the bundle cannot be read/m);
+    assert.match(stderr, /^error: configmaps "nope" not found in the files$/m);
   });
 });
 
@@ -310,17 +345,29 @@ describe('the machine-config server', () => {
     await kube.create(SECRETS, secret('worker-user-data', userData));
     await kube.create(SECRETS, secret('broken-user-data', 'not json'));
     await kube.create(SECRETS, secret('worker-user-data-managed', userData));
+    await kube.create(PODS, {
+      metadata: { namespace: MCO, name: 'server', labels: { 'k8s-app': 'machine-config-server' } },
+      spec: { containers: [{ name: 'server', image: 'server' }] },
+    });
     const dry = await cockpit.run([
       'regenerate-machine-config-server-serving-cert',
       '--dry-run',
       '--update-ignition=false',
     ]);
-    assert.deepEqual([dry.status, dry.stdout.split('\n').length], [0, 3], dry.stderr);
+    assert.deepEqual([dry.status, dry.stdout.match(/^secret\/.* would be made anew/gm)?.length], [0, 2], dry.stderr);
+    const whole = await cockpit.run(['regenerate-machine-config-server-serving-cert', '--dry-run=server', '-v']);
+    assert.match(whole.stdout, /^secret\/worker-user-data updated \(dry run: nothing was written\)$/m, whole.stderr);
+    assert.match(whole.stderr, /^passed over: secret\/worker-user-data-managed in openshift-machine-api: /m);
     const first = await cockpit.run(['regenerate-machine-config-server-serving-cert', '--yes']);
     assert.equal(first.status, 1, 'one Secret cannot be read, and the others are done all the same');
     assert.match(
       first.stdout,
       /secret\/machine-config-server-tls regenerated\n[\s\S]*secret\/worker-user-data updated\n/,
+    );
+    assert.match(
+      first.stdout,
+      /secret\/worker-user-data updated\n[\s\S]*pod\/server deleted\n/,
+      'machines know the new CA before the server uses it',
     );
     assert.match(first.stderr, /^error: secret\/broken-user-data in openshift-machine-api: userData is no JSON\n$/);
     const ca =
@@ -330,6 +377,16 @@ describe('the machine-config server', () => {
     assert.ok(text.includes(Buffer.from(ca).toString('base64')));
     const second = await cockpit.run(['update-ignition-ca-bundle-for-machine-config-server', '--yes']);
     assert.match(second.stdout, /secret\/worker-user-data is current/);
+    const json = await cockpit.run(['update-ignition-ca-bundle-for-machine-config-server', '--yes', '-o', 'json']);
+    const { outcomes } = JSON.parse(json.stdout) as { outcomes: { object: { name: string }; outcome: string }[] };
+    assert.deepEqual(
+      outcomes.map(({ object, outcome }) => [object.name, outcome]),
+      [
+        ['broken-user-data', 'failed'],
+        ['worker-user-data', 'unchanged'],
+        ['worker-user-data-managed', 'skipped'],
+      ],
+    );
     const again = await cockpit.run([
       'regenerate-machine-config-server-serving-cert',
       '--yes',

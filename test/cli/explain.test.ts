@@ -29,6 +29,13 @@ describe('rotunda explain', () => {
       /^ROLE +NAMESPACE +NAME +DECISION +CHANGES +RULE +REASON\n/,
     );
     assert.match(run(['explain', '-f', example, ...now, '-o', 'yaml']).stdout, /^- role: signer\n/);
+    assert.match(run(['explain', '-f', example, ...now, '-o', 'wide']).stdout, / REASON +NOTES\n/);
+    assert.match(run(['explain', '-f', example, ...now, '-o', 'name']).stdout, /^secret\/[a-z-]+\n/);
+    assert.match(run(['explain', '-f', example, ...now, '-o', 'jsonpath={[*].role}']).stdout, /^signer /);
+    assert.match(
+      run(['explain', '-f', example, ...now, '-o', 'custom-columns=NAME:.name,RULE:.rule']).stdout,
+      /^NAME +RULE\n[a-z-]+ +S-5\n/,
+    );
   });
 
   test('asked at the moment it named, it gives the answer it named', () => {
@@ -97,14 +104,19 @@ describe('rotunda explain', () => {
     ['a file that is not there', ['-f', '/does/not/exist'], '', /cannot read \/does\/not\/exist: no such file/],
     ['broken YAML on standard input', ['-f', '-'], 'a: [', /cannot read standard input: /],
     ['a date that does not exist', ['-f', '-', '--now', '2026-02-30T00:00:00Z'], '', /--now must be a time such as/],
-    ['an unknown format', ['-f', '-', '-o', 'xml'], '{}', /--output must be table, json or yaml, found "xml"/],
+    [
+      'an unknown format',
+      ['-f', '-', '-o', 'xml'],
+      '{}',
+      /--output must be table, wide, json, yaml, name, .*, found "xml"/,
+    ],
     ['a refresh of 0', ['-f', '-', '--refresh', '0s'], '', /--refresh must be a duration above 0/],
     ['no file and no cluster', [], '', /no kubeconfig found/],
   ];
   for (const [what, args, input, message] of bad) {
-    test(`${what}: one clear line and exit code 2`, () => {
+    test(`${what}: one clear line and exit code 1`, () => {
       const { status, stderr, stdout } = run(['explain', ...args], input);
-      assert.deepEqual([status, stdout], [2, '']);
+      assert.deepEqual([status, stdout], [1, '']);
       assert.match(stderr, message);
       assert.doesNotMatch(stderr, /\n {4}at /);
     });

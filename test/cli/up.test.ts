@@ -60,8 +60,8 @@ describe('rotunda up', () => {
     assert.match(running.text, /stopping\r?\n/);
   });
 
-  test('contradictory flags: one clear line, exit code 2', () => {
+  test('contradictory flags: one clear line, exit code 1', () => {
     const { status, stderr } = spawnSync(process.execPath, [main, 'up', '--control-plane', '0'], { encoding: 'utf8' });
-    assert.deepEqual([status, stderr], [2, 'error: --control-plane must be a number from 1 to 9, found "0"\n']);
+    assert.deepEqual([status, stderr], [1, 'error: --control-plane must be a number from 1 to 9, found "0"\n']);
   });
 });

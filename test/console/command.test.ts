@@ -61,13 +61,13 @@ describe('rotunda console', () => {
     [
       'another address without TLS',
       ['--host', '0.0.0.0'],
-      2,
+      1,
       /--host 0\.0\.0\.0 can be reached by others: give --tls-cert and --tls-key/,
     ],
-    ['a certificate without its key', ['--tls-cert', 'x'], 2, /--tls-cert and --tls-key go together/],
-    ['files that are not there', ['--tls-cert', '/nonexistent/a', '--tls-key', '/nonexistent/b'], 2, /ENOENT/],
-    ['a port that is none', ['--port', '70000'], 2, /--port must be a number from 0 to 65535/],
-    ['an unknown flag', ['--nonsense'], 2, /unknown option/],
+    ['a certificate without its key', ['--tls-cert', 'x'], 1, /--tls-cert and --tls-key go together/],
+    ['files that are not there', ['--tls-cert', '/nonexistent/a', '--tls-key', '/nonexistent/b'], 1, /ENOENT/],
+    ['a port that is none', ['--port', '70000'], 1, /--port must be a number from 0 to 65535/],
+    ['an unknown flag', ['--nonsense'], 1, /unknown option/],
   ] as const) {
     test(`${what}: one line and exit code ${code}`, async () => {
       const { status, stderr, stdout } = await run('--kubeconfig', join(dir, 'kubeconfig'), ...args);

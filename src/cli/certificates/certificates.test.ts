@@ -1,17 +1,26 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
-import { NOT_BEFORE } from '../../certrotation/annotations.ts';
+import { NOT_AFTER, NOT_BEFORE, REFRESH_PERIOD } from '../../certrotation/annotations.ts';
 import { days } from '../../kube/duration.ts';
+import { MemoryKube } from '../../kube/memory.ts';
 import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
-import { ownCertificate } from '../../pki/authority.ts';
+import { ROTATION_BASE } from '../../kube-apiserver/rotation/base.ts';
+import { type CertificateAndKey, ownCertificate } from '../../pki/authority.ts';
+import { type CertificateHook, issueServing } from '../../pki/issue.ts';
+import { systemKeys } from '../../pki/keys.ts';
 import { encodeCertificates, readCertificates } from '../../pki/pem.ts';
+import { FORCED } from '../forced.ts';
 import { daysFromNow, NOW, secretOf, testClient, testSigner } from '../testing.ts';
 import { UsageError } from '../usage-error.ts';
 import { ignitionWithCa } from './ignition-ca.ts';
 import { gateOf, platformVerdict } from './platform.ts';
+import { heldBack } from './regenerate.ts';
 import { decidePrune } from './remove-old-trust.ts';
-import { selectedFrom } from './selection.ts';
+import { readLocal, selectedFrom } from './selection.ts';
 
 describe('what the regenerate verbs act on (spec 70, 1.2)', async () => {
   const signer = await testSigner('signer');
@@ -49,6 +58,65 @@ describe('what the regenerate verbs act on (spec 70, 1.2)', async () => {
     assert.match(gateOf(leaf, [root], days(1), NOW) ?? '', /its signer ns\/signer is only 24h0m1s old/);
     assert.equal(gateOf(leaf, [root], days(1), daysFromNow(1)), undefined);
     assert.equal(gateOf(leaf, [], days(1), NOW), undefined, 'a signer that is not here cannot be asked');
+  });
+
+  const annotated = (secret: Secret, annotations: Record<string, string>): Secret => ({
+    ...secret,
+    metadata: { ...secret.metadata, annotations: { ...secret.metadata?.annotations, ...annotations } },
+  });
+  const later = daysFromNow(5);
+  for (const [why, secret, now] of [
+    ['is marked for regeneration', annotated(root, { [NOT_AFTER]: FORCED }), later],
+    ['has no date', without(root, NOT_AFTER), later],
+    ['is past its refresh time', root, daysFromNow(16)],
+    ['is over', annotated(root, { [NOT_AFTER]: '2035-01-01T00:00:00Z', [REFRESH_PERIOD]: '80000h' }), daysFromNow(70)],
+  ] as const) {
+    test(`a leaf waits while its signer ${why}: the next one would sign it (9.2)`, () => {
+      assert.equal(gateOf(leaf, [root], days(1), later), undefined);
+      assert.match(gateOf(leaf, [secret], days(1), now) ?? '', /its signer ns\/signer is about to be replaced \(/);
+    });
+  }
+
+  test('the gate counts in the rotation days of the cluster (9.2)', async () => {
+    const [signerName, targetName] = ['kube-control-plane-signer', 'kube-scheduler-client-cert-key'];
+    const made = { namespace: 'openshift-kube-apiserver-operator', name: signerName };
+    const place = { namespace: 'openshift-config-managed', name: targetName };
+    const withPlace = (secret: Secret, where: typeof made): Secret => {
+      const { [REFRESH_PERIOD]: _period, ...annotations } = secret.metadata?.annotations ?? {};
+      return { ...secret, metadata: { ...secret.metadata, ...where, annotations } };
+    };
+    const target = withPlace(leaf, place);
+    const kube = new MemoryKube();
+    await kube.create(SECRETS, withPlace(root, made));
+    const held = async () => (await heldBack(kube, [{ secret: target, verdict: { act: true } }], NOW)).size;
+    assert.equal(await held(), 1, 'a day is a day');
+    await kube.create(CONFIG_MAPS, { metadata: ROTATION_BASE, data: { base: '2h' } });
+    assert.equal(await held(), 0, 'twelve rotation days have passed');
+  });
+
+  test('what may sign is a signer, whatever its basic constraints; names are common names (1.2)', async () => {
+    const made = (hook: CertificateHook) =>
+      issueServing({
+        signer,
+        hostnames: ['x'],
+        lifetimeMs: days(30),
+        now: NOW,
+        keys: systemKeys,
+        algorithm: 'P-256',
+        hooks: [hook],
+      });
+    const signing = await made(template => {
+      template.keyUsages = ['keyCertSign'];
+    });
+    const verdict = (pair: CertificateAndKey, verb: 'leaf' | 'top-level') =>
+      platformVerdict(secretOf('x', pair, 'target'), verb, undefined);
+    assert.deepEqual(verdict(signing, 'leaf'), { act: false, because: 'it is a signer' });
+    assert.deepEqual(verdict(signing, 'top-level'), { act: false, because: 'it is an intermediate signer' });
+    const { commonName } = ownCertificate(signer).subject;
+    const namesake = await made(template => {
+      template.subject = { commonName, organizations: ['another'] };
+    });
+    assert.deepEqual(verdict(namesake, 'leaf'), { act: false, because: 'it is signed by itself' });
   });
 });
 
@@ -100,14 +168,44 @@ test('user data of machines: one authority is replaced, anything else is left al
         security: { tls: { certificateAuthorities: sources.map(source => ({ source })) } },
       },
     });
-  const update = ignitionWithCa(userData('data:,old'), 'PEM');
+  const update = ignitionWithCa(userData('data:,old'), () => 'PEM');
   assert.equal(update.do, 'update');
   assert.match(update.do === 'update' ? update.text : '', /"source":"data:text\/plain;charset=utf-8;base64,UEVN"/);
-  assert.equal(ignitionWithCa(update.do === 'update' ? update.text : '', 'PEM').do, 'keep');
-  assert.equal(ignitionWithCa(userData('data:,a', 'data:,b'), 'PEM').do, 'refuse');
-  assert.equal(ignitionWithCa(userData(), 'PEM').do, 'refuse');
-  assert.equal(ignitionWithCa('{"cloud":"init"}', 'PEM').do, 'skip');
-  assert.equal(ignitionWithCa('#!/bin/sh', 'PEM').do, 'refuse');
+  assert.equal(ignitionWithCa(update.do === 'update' ? update.text : '', () => 'PEM').do, 'keep');
+  assert.equal(ignitionWithCa(userData('data:,a', 'data:,b'), () => 'PEM').do, 'refuse');
+  assert.equal(ignitionWithCa(userData(), () => 'PEM').do, 'refuse');
+  assert.equal(ignitionWithCa('{"cloud":"init"}', () => 'PEM').do, 'skip');
+  assert.equal(ignitionWithCa('#!/bin/sh', () => 'PEM').do, 'refuse');
+});
+
+describe('objects of files, for --local (spec 70, 2.1)', async () => {
+  const signer = await testSigner('signer');
+  const items = [
+    secretOf('a', await testClient(signer, 'a'), 'target'),
+    { ...secretOf('b', await testClient(signer, 'b'), 'target'), type: 'SecretTypeTLS' },
+    secretOf('signer', signer, 'signer'),
+  ];
+  const read = (t: TestContext, words: string[], more: object) => {
+    const dir = mkdtempSync(join(tmpdir(), 'rotunda-local-'));
+    t.after(() => rmSync(dir, { recursive: true }));
+    writeFileSync(join(dir, 'list.json'), JSON.stringify({ kind: 'List', items }));
+    const flags = { output: 'table', local: true, filename: [dir], ...more };
+    const { objects, missing } = readLocal(SECRETS, flags, selectedFrom(SECRETS, words, flags, ''));
+    return [objects.map(({ metadata }) => metadata?.name), missing];
+  };
+
+  test('are selected as the API would, by labels and by fields', t => {
+    const selector = 'auth.openshift.io/managed-certificate-type=target';
+    assert.deepEqual(read(t, [], { selector }), [['a', 'b'], []]);
+    assert.deepEqual(read(t, [], { fieldSelector: 'type=SecretTypeTLS' }), [['b'], []]);
+    assert.deepEqual(read(t, [], { fieldSelector: 'metadata.name!=a', selector }), [['b'], []]);
+    assert.throws(() => read(t, [], { selector: 'a b' }), UsageError);
+    assert.throws(() => read(t, [], { fieldSelector: 'colour=red' }), UsageError);
+  });
+
+  test('a name that is not there is told', t => {
+    assert.deepEqual(read(t, ['secret/a', 'secret/nope'], {}), [['a'], ['secrets "nope" not found in the files']]);
+  });
 });
 
 describe('which objects a verb is told', () => {

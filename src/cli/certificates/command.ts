@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { type ClusterFlags, withClusterFlags } from '../cluster-flags.ts';
+import { listed } from '../flag-values.ts';
 import type { VerbFlags } from './selection.ts';
 
 export type RegenerateVerb = 'leaf' | 'top-level';
@@ -18,7 +19,12 @@ export interface MachineConfigServerFlags extends ClusterFlags {
   readonly updateIgnition?: boolean | string | undefined;
   readonly dryRun?: boolean | undefined;
   readonly yes?: boolean | undefined;
+  readonly verbose?: boolean | undefined;
+  readonly output: string;
 }
+
+const OUTPUT = 'table, json, yaml, name or jsonpath=<template>';
+const VERBOSE = 'also name what is passed over, and why';
 
 /** The verbs of `oc adm ocp-certificates`, under their own names (spec 70, 2). `monitor-certificates` is with `monitor`. */
 export function addCertificateVerbs(program: Command): void {
@@ -26,7 +32,8 @@ export function addCertificateVerbs(program: Command): void {
     .summary('have leaf certificates made anew by their operators')
     .description(
       'Marks leaf certificates so that their operators make new ones, signed by the current signer. A leaf whose signer is so young that\n' +
-        'not everybody who verifies may have it yet is held back; --override-gate goes ahead, and the Secret says so. Does not wait.',
+        'not everybody who verifies may have it yet, or is about to be replaced, is held back; --override-gate goes ahead, and the Secret\n' +
+        'says so. Does not wait.',
     )
     .option('--override-gate', 'also leaves whose signer may not be trusted everywhere yet; noted on the Secret');
   regenerate(program, 'top-level')
@@ -55,11 +62,12 @@ function removeOldTrust(program: Command): void {
   verbFlags(program.command('remove-old-trust'), 'configmap')
     .summary('take CAs that are older than a moment out of their bundles')
     .description(
-      'Removes CAs from managed bundles that began at or before --created-before. Refuses where a certificate in a Secret of any namespace,\n' +
-        'in a kubeconfig or in a signing request still needs one of them, naming both, and never leaves a bundle empty.',
+      'Removes CAs from managed bundles that began at or before --created-before. Refuses where a certificate in a Secret or ConfigMap of\n' +
+        'any namespace, in a kubeconfig there, in a signing request or of a server that answers still needs one of them, naming both, and\n' +
+        'never leaves a bundle empty. It cannot see files on nodes that no server shows, nor kubeconfigs outside the cluster.',
     )
     .requiredOption('--created-before <time>', 'what began at or before this moment goes, RFC 3339')
-    .option('--exclude-bundles <namespace/name...>', 'leave these alone')
+    .option('--exclude-bundles <namespace/name>', 'leave this one alone; repeatable, or joined by commas', listed)
     .option('-y, --yes', 'do not ask')
     .action(async (words: string[], flags: RemoveTrustFlags) => {
       const { runRemoveOldTrust } = await import('./remove-old-trust.ts');
@@ -71,12 +79,14 @@ function machineConfigServer(program: Command): void {
   withClusterFlags(program.command('regenerate-machine-config-server-serving-cert'))
     .summary('make the certificate of the machine-config server anew where it is due, and restart the server')
     .description(
-      'Runs the rotation rules once over the signer, bundle and certificate that new machines meet first, restarts the server, and\n' +
-        'brings the CA into the user data of machines. Young certificates stay.',
+      'Runs the rotation rules once over the signer, bundle and certificate that new machines meet first, brings the CA into the user\n' +
+        'data of machines, and restarts the server. Young certificates stay.',
     )
     .option('--update-ignition [boolean]', 'also do update-ignition-ca-bundle-for-machine-config-server', 'true')
     .option('--dry-run', 'say what would happen; write nothing')
     .option('-y, --yes', 'do not ask')
+    .option('-o, --output <format>', OUTPUT, 'table')
+    .option('-v, --verbose', VERBOSE)
     .action(async (flags: MachineConfigServerFlags) => {
       const { runRegenerateServingCert } = await import('./machine-config-server.ts');
       await runRegenerateServingCert(flags);
@@ -84,11 +94,13 @@ function machineConfigServer(program: Command): void {
   withClusterFlags(program.command('update-ignition-ca-bundle-for-machine-config-server'))
     .summary('bring the CA of the machine-config server into the user data of new machines')
     .description(
-      'Replaces the CA in the user-data Secrets of openshift-machine-api. CAs that are still valid stay beside the new one, so that machines\n' +
-        'can join while the server has not switched yet. On bare metal it also changes kube-system/root-ca, which reboots all nodes.',
+      'Brings the CA into the user-data Secrets of openshift-machine-api. CAs there that are still valid stay beside the new one, so that\n' +
+        'machines can join while the server has not switched yet. On bare metal it also changes kube-system/root-ca, which reboots all nodes.',
     )
     .option('--dry-run', 'say what would happen; write nothing')
     .option('-y, --yes', 'do not ask')
+    .option('-o, --output <format>', OUTPUT, 'table')
+    .option('-v, --verbose', VERBOSE)
     .action(async (flags: MachineConfigServerFlags) => {
       const { runUpdateIgnition } = await import('./machine-config-server.ts');
       await runUpdateIgnition(flags);
@@ -99,14 +111,18 @@ function machineConfigServer(program: Command): void {
 function verbFlags(command: Command, kind: 'secret' | 'configmap'): Command {
   const plural = `${kind}s`;
   return withClusterFlags(command.argument('[objects...]', `${kind}/NAME..., or ${plural} NAME..., or ${plural} --all`))
-    .option('-o, --output <format>', 'table, json, yaml, name or jsonpath=<template>', 'table')
+    .option('-o, --output <format>', OUTPUT, 'table')
     .option('-n, --namespace <name>', 'namespace of the objects')
     .option('-A, --all-namespaces', 'in all namespaces')
     .option('--all', 'all objects of the type')
     .option('-l, --selector <labels>', 'only objects with these labels')
     .option('--field-selector <fields>', 'only objects with these fields, such as metadata.name=x')
     .option('--local', 'without asking a cluster: read from -f, print what would be written')
-    .option('-f, --filename <path...>', 'files or folders to read the objects from, with --local')
+    .option(
+      '-f, --filename <path>',
+      'file or folder to read the objects from, with --local; repeatable, or joined by commas',
+      listed,
+    )
     .option('--dry-run', 'say what would happen, and what would follow; write nothing')
-    .option('-v, --verbose', 'also name what is passed over, and why');
+    .option('-v, --verbose', VERBOSE);
 }

@@ -1,3 +1,6 @@
+import { contentsOf } from '../../machine-config-api/ignition/contents.ts';
+import { base64DataUrl } from '../../machine-config-api/ignition/data-url.ts';
+
 /** What becomes of the user data of a machine. */
 export type IgnitionUpdate =
   | { readonly do: 'skip'; readonly because: string }
@@ -5,31 +8,54 @@ export type IgnitionUpdate =
   | { readonly do: 'keep' }
   | { readonly do: 'update'; readonly text: string };
 
-interface Authority {
-  source?: string;
-}
-
-/** The user data with this CA as the only one it trusts at first boot (spec 70, 2.5). */
-export function ignitionWithCa(userData: string, ca: string): IgnitionUpdate {
-  let document: { ignition?: { security?: { tls?: { certificateAuthorities?: Authority[] } } } };
+/**
+ * The user data with the CAs that machines are to trust at first boot, made by `caFor` from the text of those it has (spec 70, 2.5). The
+ * document may be anything: all that is known of it is that somebody called it user data.
+ */
+export function ignitionWithCa(userData: string, caFor: (stored: string) => string): IgnitionUpdate {
+  let document: unknown;
   try {
-    document = JSON.parse(userData) as typeof document;
+    document = JSON.parse(userData);
   } catch {
     return { do: 'refuse', because: 'userData is no JSON' };
   }
-  if (typeof document !== 'object' || document === null || typeof document.ignition !== 'object') {
-    return { do: 'skip', because: 'userData has no ignition section' };
-  }
-  const authorities = document.ignition.security?.tls?.certificateAuthorities;
+  const { ignition } = fieldsOf(document);
+  if (!isMap(ignition)) return { do: 'skip', because: 'userData has no ignition section' };
+  const authorities = fieldsOf(fieldsOf(ignition.security).tls).certificateAuthorities;
   if (!Array.isArray(authorities) || authorities.length === 0) {
     return { do: 'refuse', because: 'userData has no ignition.security.tls.certificateAuthorities' };
   }
   if (authorities.length > 1) {
     return { do: 'refuse', because: `expected one certificate authority in userData, found ${authorities.length}` };
   }
-  const source = `data:text/plain;charset=utf-8;base64,${Buffer.from(ca).toString('base64')}`;
-  const [authority] = authorities as [Authority];
+  const authority: unknown = authorities[0];
+  if (!isMap(authority) || (authority.source !== undefined && typeof authority.source !== 'string')) {
+    return { do: 'refuse', because: 'the certificate authority in userData has no source' };
+  }
+  const source = base64DataUrl(caFor(storedText(authority)));
   if (authority.source === source) return { do: 'keep' };
   authority.source = source;
+  // They belong to the old content: with them no machine would take the new one.
+  delete authority.verification;
+  delete authority.compression;
   return { do: 'update', text: JSON.stringify(document) };
+}
+
+/** The text of a data URL; empty for a source that is somewhere else or cannot be read. */
+function storedText(authority: Fields): string {
+  try {
+    return contentsOf(authority).toString('latin1');
+  } catch {
+    return '';
+  }
+}
+
+type Fields = Record<string, unknown>;
+
+function isMap(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function fieldsOf(value: unknown): Fields {
+  return isMap(value) ? value : {};
 }

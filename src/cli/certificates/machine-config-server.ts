@@ -1,7 +1,8 @@
-import type { Secret } from 'kubernetes-types/core/v1.d.ts';
+import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { BUNDLE_KEY } from '../../certrotation/bundle.ts';
-import { rotationUnit } from '../../certrotation/config.ts';
+import { type RotationUnit, rotationUnit } from '../../certrotation/config.ts';
 import { servingCreator } from '../../certrotation/creator.ts';
+import type { Decision } from '../../certrotation/decision.ts';
 import { liveObjects } from '../../certrotation/ensure.ts';
 import { ObjectLocks } from '../../certrotation/locks.ts';
 import { dataText, TLS_CERT } from '../../certrotation/secret.ts';
@@ -10,31 +11,32 @@ import { decideTarget } from '../../certrotation/target.ts';
 import { syncUnit } from '../../certrotation/unit.ts';
 import { systemClock } from '../../kube/clock.ts';
 import { days } from '../../kube/duration.ts';
+import { isNotFound } from '../../kube/error.ts';
 import { getIfPresent } from '../../kube/get.ts';
-import { listAll } from '../../kube/list.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, PODS, SECRETS } from '../../kube/resource.ts';
 import { CLUSTER, INFRASTRUCTURES, internalUrlOf } from '../../kube-apiserver/resources.ts';
 import { hostOfUrl } from '../../kube-apiserver/rotation/hostnames.ts';
-import { KUBE_SYSTEM_NAMESPACE, MACHINE_API_NAMESPACE, MCO_NAMESPACE } from '../../machine-config-api/names.ts';
-import { unexpired } from '../../pki/bundle.ts';
+import { MCO_NAMESPACE } from '../../machine-config-api/names.ts';
+import { ownCertificate } from '../../pki/authority.ts';
+import { mergeBundle } from '../../pki/bundle.ts';
+import type { Certificate } from '../../pki/certificate.ts';
+import { issueSigner } from '../../pki/issue.ts';
 import { systemKeys } from '../../pki/keys.ts';
-import { encodeCertificates } from '../../pki/pem.ts';
 import { withCluster } from '../cluster.ts';
 import { confirm } from '../confirm.ts';
 import { certificatesIn } from '../inventory/relations.ts';
-import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
 import type { MachineConfigServerFlags } from './command.ts';
-import { type IgnitionUpdate, ignitionWithCa } from './ignition-ca.ts';
+import { currentJoinCa, distributeJoinCa, JOIN_SIGNER } from './join-ca.ts';
+import { type Outcome, printOutcomes, verbFormat } from './outcome.ts';
 
-const SIGNER = { namespace: MCO_NAMESPACE, name: 'machine-config-server-ca' };
-const SERVING = { namespace: MCO_NAMESPACE, name: 'machine-config-server-tls' };
+const SIGNER = { kind: 'Secret', ...JOIN_SIGNER };
+const BUNDLE = { kind: 'ConfigMap', ...JOIN_SIGNER };
+const SERVING = { kind: 'Secret', namespace: MCO_NAMESPACE, name: 'machine-config-server-tls' };
 const POD_SELECTOR = 'k8s-app=machine-config-server';
 /** Ten years, replaced after nine (spec 70, 2.4). */
 const LIFETIME = { validityMs: days(3650), refreshMs: days(3285) };
-/** Their content is rendered by the machine-config operator itself. */
-const MANAGED_USER_DATA = ['worker-user-data-managed', 'master-user-data-managed'];
 
 type PlatformAddresses = Readonly<
   Record<string, { apiServerInternalIP?: string; apiServerInternalIPs?: readonly string[] } | undefined>
@@ -44,65 +46,124 @@ const PLATFORMS_WITH_ADDRESSES = ['baremetal', 'ovirt', 'openstack', 'vsphere', 
 /** `regenerate-machine-config-server-serving-cert`. */
 export async function runRegenerateServingCert(flags: MachineConfigServerFlags): Promise<void> {
   const updateIgnition = booleanFrom('--update-ignition', flags.updateIgnition);
-  await withCluster(flags, async ({ kube }) => {
-    const hostnames = await serverNames(kube);
-    const unit = rotationUnit({
-      name: 'MachineConfigServer',
-      signer: { ...SIGNER, ...LIFETIME },
-      bundle: SIGNER,
-      target: { ...SERVING, ...LIFETIME, creator: servingCreator({ hostnames }) },
-    });
-    if (flags.dryRun) {
-      const [signer, serving] = [await getIfPresent(kube, SECRETS, SIGNER), await getIfPresent(kube, SECRETS, SERVING)];
-      const now = new Date();
-      const chain = certificatesIn(signer && dataText(signer, TLS_CERT));
-      const bundle = certificatesIn((await getIfPresent(kube, CONFIG_MAPS, SIGNER))?.data?.[BUNDLE_KEY]);
-      const decisions = {
-        [SIGNER.name]: decideSigner(signer, LIFETIME, now),
-        [SERVING.name]: decideTarget(serving, chain, bundle, unit.target, now),
-      };
-      for (const [name, decision] of Object.entries(decisions)) {
-        say(
-          decision.action === 'keep'
-            ? `secret/${name} would stay`
-            : `secret/${name} would be made anew (dry run: nothing was written)`,
-        );
-      }
-      if (updateIgnition) await updateUserData(kube, flags);
-      return;
-    }
+  await reporting(flags, async (kube, outcomes) => {
+    const unit = serverUnit(await serverNames(kube));
+    if (flags.dryRun) return foresee(kube, unit, updateIgnition, outcomes);
     await confirm(
       'The certificate that new machines meet first may be replaced, and its server is restarted.',
       flags.yes,
     );
-    const rotation = {
-      kube,
-      objects: liveObjects(kube),
-      clock: systemClock,
-      keys: systemKeys,
-      events: { event: () => {} },
-      locks: new ObjectLocks(),
-    };
-    const result = await syncUnit(unit, rotation);
-    if (result.outcome === 'lost')
-      throw new Error(`somebody else wrote the ${result.object} at the same time: try again`);
-    for (const part of ['signer', 'bundle', 'target'] as const) {
-      const name =
-        part === 'bundle' ? `configmap/${SIGNER.name}` : `secret/${part === 'signer' ? SIGNER.name : SERVING.name}`;
-      say(`${name} ${result.regenerated.includes(part) ? 'regenerated' : 'unchanged'}`);
-    }
-    await restartServer(kube);
-    if (updateIgnition) await updateUserData(kube, flags);
+    outcomes.push(...(await rotate(kube, unit)));
+    // Machines must know the new CA before they meet a server that uses it (spec 70, 9.9).
+    if (updateIgnition) outcomes.push(...(await distributeJoinCa(kube, await currentJoinCa(kube), false)));
+    await restartServer(kube, outcomes);
   });
 }
 
 /** `update-ignition-ca-bundle-for-machine-config-server`. */
 export async function runUpdateIgnition(flags: MachineConfigServerFlags): Promise<void> {
-  await withCluster(flags, async ({ kube }) => {
+  await reporting(flags, async (kube, outcomes) => {
     if (!flags.dryRun)
       await confirm('The CA that new machines trust from their first boot on will be replaced.', flags.yes);
-    await updateUserData(kube, flags);
+    outcomes.push(...(await distributeJoinCa(kube, await currentJoinCa(kube), flags.dryRun ?? false)));
   });
+}
+
+/** Runs a verb over a cluster and prints what it did, also where it could not go on to the end. */
+async function reporting(
+  flags: MachineConfigServerFlags,
+  work: (kube: Kube, outcomes: Outcome[]) => Promise<void>,
+): Promise<void> {
+  const format = verbFormat(flags.output);
+  const { dryRun = false, verbose = false } = flags;
+  await withCluster(flags, async ({ kube }) => {
+    const outcomes: Outcome[] = [];
+    try {
+      await work(kube, outcomes);
+    } catch (error) {
+      if (outcomes.length > 0) printOutcomes(outcomes, format, { dryRun, verbose });
+      throw error;
+    }
+    printOutcomes(outcomes, format, { dryRun, verbose });
+  });
+}
+
+function serverUnit(hostnames: readonly string[]): RotationUnit {
+  return rotationUnit({
+    name: 'MachineConfigServer',
+    signer: { ...JOIN_SIGNER, ...LIFETIME },
+    bundle: JOIN_SIGNER,
+    target: { namespace: SERVING.namespace, name: SERVING.name, ...LIFETIME, creator: servingCreator({ hostnames }) },
+  });
+}
+
+async function rotate(kube: Kube, unit: RotationUnit): Promise<Outcome[]> {
+  const result = await syncUnit(unit, {
+    kube,
+    objects: liveObjects(kube),
+    clock: systemClock,
+    keys: systemKeys,
+    events: { event: () => {} },
+    locks: new ObjectLocks(),
+  });
+  if (result.outcome === 'lost')
+    throw new Error(`somebody else wrote the ${result.object} at the same time: try again`);
+  return Object.entries({ signer: SIGNER, bundle: BUNDLE, target: SERVING }).map(([part, object]) =>
+    result.regenerated.some(name => name === part)
+      ? { object, outcome: 'done', text: 'regenerated' }
+      : { object, outcome: 'unchanged', text: 'unchanged', isNoted: true },
+  );
+}
+
+/** What would happen, by the rules themselves. Nothing is written. */
+async function foresee(kube: Kube, unit: RotationUnit, updateIgnition: boolean, outcomes: Outcome[]): Promise<void> {
+  const [signer, bundle, serving] = await Promise.all([
+    getIfPresent(kube, SECRETS, JOIN_SIGNER),
+    getIfPresent(kube, CONFIG_MAPS, JOIN_SIGNER),
+    getIfPresent(kube, SECRETS, SERVING),
+  ]);
+  const now = new Date();
+  const { decisions, ca } = await foreseen(unit, { signer, bundle, serving }, now);
+  outcomes.push(...decisions);
+  // A real run would end here too.
+  if (ca === undefined) return;
+  if (updateIgnition) outcomes.push(...(await distributeJoinCa(kube, ca, true)));
+  for (const object of await serverPods(kube)) outcomes.push({ object, outcome: 'done', text: 'would be deleted' });
+}
+
+interface ServerObjects {
+  readonly signer: Secret | undefined;
+  readonly bundle: ConfigMap | undefined;
+  readonly serving: Secret | undefined;
+}
+
+/** What becomes of signer and certificate, and the CA that machines would get; none where the signer needs a person. */
+export async function foreseen(
+  unit: RotationUnit,
+  { signer, bundle, serving }: ServerObjects,
+  now: Date,
+): Promise<{ decisions: Outcome[]; ca?: Certificate | undefined }> {
+  const decision = decideSigner(signer, LIFETIME, now);
+  const stored = certificatesIn(signer && dataText(signer, TLS_CERT));
+  if (decision.action === 'fail') return { decisions: [foreseenOutcome(SIGNER, decision)] };
+  const chain = decision.action === 'keep' ? stored : [await standInFor(now)];
+  const [ca] = chain as [Certificate];
+  const trusted = mergeBundle(certificatesIn(bundle?.data?.[BUNDLE_KEY]), ca, now);
+  const next = decideTarget(serving, chain, trusted, unit.target, now);
+  return { decisions: [foreseenOutcome(SIGNER, decision), foreseenOutcome(SERVING, next)], ca };
+}
+
+/** A CA in the place of the one that a real run would make: rules and user data look at it, nobody keeps it. */
+async function standInFor(now: Date): Promise<Certificate> {
+  const commonName = `${JOIN_SIGNER.namespace}_${JOIN_SIGNER.name}@${Math.floor(now.getTime() / 1000)}`;
+  const lifetimeMs = LIFETIME.validityMs;
+  return ownCertificate(await issueSigner({ commonName, lifetimeMs, now, keys: systemKeys, algorithm: 'P-256' }));
+}
+
+function foreseenOutcome(object: Outcome['object'], decision: Decision): Outcome {
+  if (decision.action === 'fail') return { object, outcome: 'failed', text: decision.error };
+  if (decision.action === 'keep') return { object, outcome: 'unchanged', text: 'would stay', isNoted: true };
+  return { object, outcome: 'done', text: 'would be made anew' };
 }
 
 async function serverNames(kube: Kube): Promise<string[]> {
@@ -117,68 +178,27 @@ async function serverNames(kube: Kube): Promise<string[]> {
   return [...new Set([host, ...addresses])];
 }
 
-async function restartServer(kube: Kube): Promise<void> {
-  const { items } = await kube.list(PODS, { namespace: MCO_NAMESPACE, labelSelector: POD_SELECTOR });
-  for (const { metadata } of items) {
-    await kube.delete(PODS, { namespace: MCO_NAMESPACE, name: metadata?.name ?? '' });
-    say(`pod/${metadata?.name} deleted`);
-  }
-}
-
-async function updateUserData(kube: Kube, { dryRun = false }: MachineConfigServerFlags): Promise<void> {
-  const ca = await joinAuthorities(kube);
-  const { items } = await listAll(kube, SECRETS, { namespace: MACHINE_API_NAMESPACE });
-  for (const secret of items.filter(({ metadata }) => !MANAGED_USER_DATA.includes(metadata?.name ?? ''))) {
-    const name = `secret/${secret.metadata?.name}`;
-    const update = ignitionOf(secret, ca);
-    if (update.do === 'skip') continue;
-    if (update.do === 'refuse') {
-      // One Secret that cannot be read does not keep the others from being right (spec 70, 9.8).
-      process.stderr.write(`error: ${visible(`${name} in ${MACHINE_API_NAMESPACE}: ${update.because}`)}\n`);
-      process.exitCode = 1;
-    } else if (update.do === 'keep') {
-      say(`${name} is current`);
-    } else {
-      const userData = Buffer.from(update.text).toString('base64');
-      await kube.update(SECRETS, { ...secret, data: { ...secret.data, userData } }, { dryRun });
-      say(`${name} updated${dryRun ? ' (dry run: nothing was written)' : ''}`);
+/** Deletes the pods, so that they start anew; one that is gone by itself is as good. */
+export async function restartServer(kube: Kube, outcomes: Outcome[]): Promise<void> {
+  for (const object of await serverPods(kube)) {
+    const { namespace, name } = object;
+    try {
+      await kube.delete(PODS, { namespace, name });
+      outcomes.push({ object, outcome: 'done', text: 'deleted' });
+    } catch (error) {
+      if (isNotFound(error)) outcomes.push({ object, outcome: 'unchanged', text: 'it is gone already' });
+      else outcomes.push({ object, outcome: 'failed', text: (error as Error).message });
     }
   }
-  await updateRootCa(kube, ca, dryRun);
 }
 
-/** The new CA with those that are still valid beside it, until the server has switched (spec 70, 9.9). */
-async function joinAuthorities(kube: Kube): Promise<string> {
-  const signer = await getIfPresent(kube, SECRETS, SIGNER);
-  const [current] = certificatesIn(signer && dataText(signer, TLS_CERT));
-  if (current === undefined) throw new Error(`secret/${SIGNER.name} in ${SIGNER.namespace} holds no CA certificate`);
-  const bundle = certificatesIn((await getIfPresent(kube, CONFIG_MAPS, SIGNER))?.data?.[BUNDLE_KEY]);
-  const others = unexpired(bundle, new Date()).filter(({ der }) => !der.equals(current.der));
-  return encodeCertificates([current, ...others]);
-}
-
-function ignitionOf(secret: Secret, ca: string): IgnitionUpdate {
-  const userData = dataText(secret, 'userData');
-  return userData === undefined ? { do: 'skip', because: 'it has no userData' } : ignitionWithCa(userData, ca);
-}
-
-/** Bare metal machines take the CA from here as well; a change reboots every node (spec 70, 2.5). */
-async function updateRootCa(kube: Kube, ca: string, dryRun: boolean): Promise<void> {
-  const infrastructure = await getIfPresent(kube, INFRASTRUCTURES, CLUSTER);
-  if (infrastructure?.status?.platformStatus?.type !== 'BareMetal') return;
-  const key = { namespace: KUBE_SYSTEM_NAMESPACE, name: 'root-ca' };
-  const found = await getIfPresent(kube, CONFIG_MAPS, key);
-  if (found === undefined || found.data?.['ca.crt'] === ca) return;
-  await kube.update(CONFIG_MAPS, { ...found, data: { ...found.data, 'ca.crt': ca } }, { dryRun });
-  say(`configmap/root-ca updated: all nodes will reboot${dryRun ? ' (dry run: nothing was written)' : ''}`);
+async function serverPods(kube: Kube): Promise<Outcome['object'][]> {
+  const { items } = await kube.list(PODS, { namespace: MCO_NAMESPACE, labelSelector: POD_SELECTOR });
+  return items.map(({ metadata }) => ({ kind: 'Pod', namespace: MCO_NAMESPACE, name: metadata?.name ?? '' }));
 }
 
 function booleanFrom(flag: string, value: boolean | string | undefined): boolean {
   if (value === undefined || value === true || value === 'true') return true;
   if (value === false || value === 'false') return false;
   throw new UsageError(`${flag} must be true or false, found "${value}"`);
-}
-
-function say(text: string): void {
-  process.stdout.write(`${visible(text)}\n`);
 }

@@ -1,4 +1,4 @@
-import type { ObjectRef } from '../../trust/object.ts';
+import type { KubeObject } from '../../kube/resource.ts';
 import { type OutputFormat, outputFormatFrom } from '../output/format.ts';
 import { API_VERSION, printDocument } from '../output/print.ts';
 import { visible } from '../table.ts';
@@ -6,11 +6,13 @@ import { UsageError } from '../usage-error.ts';
 
 /** What a verb did with one object. */
 export interface Outcome {
-  readonly object: ObjectRef;
+  readonly object: { readonly kind: string; readonly namespace: string; readonly name: string };
   readonly outcome: 'done' | 'unchanged' | 'skipped' | 'held' | 'failed';
   /** What was done in words, or why nothing was. */
   readonly text: string;
   readonly details?: readonly string[] | undefined;
+  /** Said without `-v` too, although nothing was done. */
+  readonly isNoted?: boolean | undefined;
 }
 
 export function verbFormat(text: string): OutputFormat {
@@ -20,13 +22,38 @@ export function verbFormat(text: string): OutputFormat {
   return format;
 }
 
-/** Prints objects as `--local` leaves them: a list that can be applied. */
-export function printObjects(items: readonly object[], format: OutputFormat): void {
-  const document = { apiVersion: API_VERSION, kind: 'List', items };
+/** What `--local` read and what it does not take. */
+export interface LocalReport {
+  readonly outcomes: readonly Outcome[];
+  readonly missing: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+/** Prints objects as `--local` leaves them, a list that can be applied, and reports the others. */
+export function printLocal(
+  items: readonly KubeObject[],
+  { outcomes, missing, warnings }: LocalReport,
+  format: OutputFormat,
+  verbose: boolean,
+): void {
+  printObjects(items, format);
+  for (const warning of warnings) process.stderr.write(`warning: ${visible(warning)}\n`);
+  reportProblems(outcomes, verbose);
+  reportMissing(missing);
+}
+
+function printObjects(items: readonly KubeObject[], format: OutputFormat): void {
+  if (format.kind === 'name') {
+    for (const { kind = '', metadata } of items) {
+      process.stdout.write(`${visible(`${kind.toLowerCase()}/${metadata?.name}`)}\n`);
+    }
+    return;
+  }
+  const document = { apiVersion: 'v1', kind: 'List', items };
   process.stdout.write(printDocument(document, format.kind === 'table' ? { kind: 'yaml' } : format));
 }
 
-/** Prints `kind/name verbed` for each object that was changed; errors and what was held back go to standard error. */
+/** Prints `kind/name verbed` for each object that was changed, and reports the others. */
 export function printOutcomes(
   outcomes: readonly Outcome[],
   format: OutputFormat,
@@ -38,27 +65,39 @@ export function printOutcomes(
       apiVersion: API_VERSION,
       kind: 'Result',
       dryRun,
-      outcomes,
+      outcomes: outcomes.map(({ isNoted: _noted, ...outcome }) => outcome),
       ...(follows === undefined ? {} : { follows }),
     };
     process.stdout.write(printDocument(document, format));
   }
-  for (const { object, outcome, text, details = [] } of outcomes) {
+  for (const { object, outcome, text, details = [], isNoted = false } of outcomes) {
     const name = `${object.kind.toLowerCase()}/${object.name}`;
-    const where = `${name} in ${object.namespace}`;
     if (outcome === 'done' && format.kind === 'name') process.stdout.write(`${visible(name)}\n`);
-    if (outcome === 'done' && format.kind === 'table') {
+    if (format.kind !== 'table') continue;
+    if (outcome === 'done') {
       process.stdout.write(`${visible(`${name} ${text}${dryRun ? ' (dry run: nothing was written)' : ''}`)}\n`);
       for (const detail of details) process.stdout.write(`  ${visible(detail)}\n`);
     }
-    if (outcome === 'failed') process.stderr.write(`error: ${visible(`${where}: ${text}`)}\n`);
-    if (outcome === 'held') process.stderr.write(`held back: ${visible(`${where}: ${text}`)}\n`);
-    if (outcome === 'failed' || outcome === 'held') {
-      for (const detail of details) process.stderr.write(`  ${visible(detail)}\n`);
-    }
-    if (verbose && (outcome === 'skipped' || outcome === 'unchanged')) {
-      process.stderr.write(`passed over: ${visible(`${where}: ${text}`)}\n`);
-    }
+    if (outcome === 'unchanged' && isNoted) process.stdout.write(`${visible(`${name} ${text}`)}\n`);
   }
-  if (outcomes.some(({ outcome }) => outcome === 'failed' || outcome === 'held')) process.exitCode = 1;
+  reportProblems(outcomes, verbose);
+}
+
+/** Says on standard error what failed, what was held back and, with `-v`, what was passed over; the first two are exit code 1. */
+function reportProblems(outcomes: readonly Outcome[], verbose: boolean): void {
+  for (const { object, outcome, text, details = [], isNoted = false } of outcomes) {
+    const where = `${object.kind.toLowerCase()}/${object.name} in ${object.namespace || '<none>'}`;
+    const isSaid = outcome === 'skipped' ? isNoted || verbose : outcome === 'unchanged' && verbose && !isNoted;
+    if (isSaid) process.stderr.write(`passed over: ${visible(`${where}: ${text}`)}\n`);
+    if (outcome !== 'failed' && outcome !== 'held') continue;
+    process.stderr.write(`${outcome === 'failed' ? 'error' : 'held back'}: ${visible(`${where}: ${text}`)}\n`);
+    for (const detail of details) process.stderr.write(`  ${visible(detail)}\n`);
+    process.exitCode = 1;
+  }
+}
+
+/** Names that were asked for and are not there. */
+export function reportMissing(missing: readonly string[]): void {
+  for (const text of missing) process.stderr.write(`error: ${visible(text)}\n`);
+  if (missing.length > 0) process.exitCode = 1;
 }

@@ -1,22 +1,25 @@
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { NOT_AFTER } from '../../certrotation/annotations.ts';
 import { days } from '../../kube/duration.ts';
+import { getIfPresent } from '../../kube/get.ts';
 import { listAll } from '../../kube/list.ts';
 import type { Kube } from '../../kube/port.ts';
-import { SECRETS } from '../../kube/resource.ts';
+import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
+import { ROTATION_BASE } from '../../kube-apiserver/rotation/base.ts';
 import type { ObjectRef } from '../../trust/object.ts';
 import { withCluster } from '../cluster.ts';
 import { confirm } from '../confirm.ts';
+import { FORCED } from '../forced.ts';
 import { clusterSource, type ObjectSource } from '../inventory/source.ts';
 import { momentFrom } from '../moment.ts';
 import type { PlanEvent } from '../plan/model.ts';
 import { readPlanObjects } from '../plan/objects.ts';
-import { FORCED, simulate } from '../plan/simulate.ts';
+import { simulate } from '../plan/simulate.ts';
 import { rotationDayFrom } from '../plan/units.ts';
 import { visible } from '../table.ts';
 import type { RegenerateFlags, RegenerateVerb } from './command.ts';
-import { type Outcome, printObjects, printOutcomes, verbFormat } from './outcome.ts';
-import { gateOf, platformVerdict } from './platform.ts';
+import { type Outcome, printLocal, printOutcomes, reportMissing, verbFormat } from './outcome.ts';
+import { gateOf, platformVerdict, type Verdict } from './platform.ts';
 import { readLocal, readSelected, selectedFrom } from './selection.ts';
 
 /** Who writes, as upstream calls it (spec 70, 2.1 and 2.2). */
@@ -35,11 +38,12 @@ export async function runRegenerate(
   // What is wrong with the call is said before any cluster is asked.
   const selected = selectedFrom(SECRETS, words, flags, '');
   if (flags.local) {
-    const acted = readLocal(SECRETS, flags, selected).filter(
-      secret => platformVerdict(secret, verb, validBefore).act === true,
-    );
-    const items = acted.map(secret => applyBody(secret, false, new Date()));
-    printObjects(items, format);
+    const { objects, missing, warnings } = readLocal(SECRETS, flags, selected);
+    const judged = objects.map(secret => ({ secret, verdict: platformVerdict(secret, verb, validBefore) }));
+    const chosen = judged.filter(({ verdict }) => verdict.act === true);
+    const items = chosen.map(({ secret }) => applyBody(secret, false, new Date()));
+    const outcomes = judged.flatMap(passedOver);
+    printLocal(items, { outcomes, missing, warnings }, format, flags.verbose ?? false);
     return;
   }
   await withCluster(flags, async ({ kube, namespace }) => {
@@ -56,19 +60,16 @@ export async function runRegenerate(
     }
     const outcomes: Outcome[] = [];
     for (const { secret, verdict } of judged) {
-      const object = refOf(secret);
       const why = held.get(secret);
-      if (verdict.act === 'error') outcomes.push({ object, outcome: 'failed', text: verdict.because });
-      else if (!verdict.act) outcomes.push({ object, outcome: 'skipped', text: verdict.because });
+      if (verdict.act !== true) outcomes.push(...passedOver({ secret, verdict }));
       else if (why !== undefined)
-        outcomes.push({ object, outcome: 'held', text: `${why}; --override-gate goes ahead` });
+        outcomes.push({ object: refOf(secret), outcome: 'held', text: `${why}; --override-gate goes ahead` });
       else outcomes.push(await setRegeneration(kube, secret, verb, flags, now));
     }
     const follows = flags.dryRun ? await whatFollows(clusterSource(kube), chosen.map(refOf), now) : undefined;
     printOutcomes(outcomes, format, { dryRun: flags.dryRun ?? false, verbose: flags.verbose ?? false, follows });
     if (follows !== undefined && format.kind === 'table') printFollowing(follows);
-    for (const text of missing) process.stderr.write(`error: ${visible(text)}\n`);
-    if (missing.length > 0) process.exitCode = 1;
+    reportMissing(missing);
     if (chosen.length === 0 && missing.length === 0 && held.size === 0) {
       process.stderr.write(
         `nothing to do: none of ${objects.length} secrets is a ${verb === 'leaf' ? 'leaf' : 'top-level signer'} to regenerate\n`,
@@ -77,15 +78,24 @@ export async function runRegenerate(
   });
 }
 
-async function heldBack(
-  kube: Kube,
-  judged: readonly { secret: Secret; verdict: { act: boolean | 'error' } }[],
-  now: Date,
-): Promise<Map<Secret, string>> {
+interface Judged {
+  readonly secret: Secret;
+  readonly verdict: Verdict;
+}
+
+/** What is said of a Secret that the verb leaves alone. */
+function passedOver({ secret, verdict }: Judged): Outcome[] {
+  if (verdict.act === true) return [];
+  const outcome = verdict.act === 'error' ? 'failed' : 'skipped';
+  return [{ object: refOf(secret), outcome, text: verdict.because }];
+}
+
+/** The leaves that wait, and why. */
+export async function heldBack(kube: Kube, judged: readonly Judged[], now: Date): Promise<Map<Secret, string>> {
   const acting = judged.filter(({ verdict }) => verdict.act === true);
   if (acting.length === 0) return new Map();
-  const { items } = await listAll(kube, SECRETS);
-  const dayMs = rotationDayFrom({ secrets: items, configMaps: [] });
+  const [{ items }, base] = await Promise.all([listAll(kube, SECRETS), getIfPresent(kube, CONFIG_MAPS, ROTATION_BASE)]);
+  const dayMs = rotationDayFrom({ secrets: items, configMaps: base === undefined ? [] : [base] });
   return new Map(
     acting.flatMap(({ secret }) => {
       const why = gateOf(secret, items, dayMs, now);
@@ -121,7 +131,8 @@ export async function setRegeneration(
 function applyBody(secret: Secret, isOverridden: boolean, now: Date): Secret {
   const { namespace, name } = refOf(secret);
   const annotations = { [NOT_AFTER]: FORCED, ...(isOverridden ? { [GATE_OVERRIDE]: now.toISOString() } : {}) };
-  return { apiVersion: 'v1', kind: 'Secret', metadata: { namespace, name, annotations } };
+  const place = namespace === '' ? { name } : { namespace, name };
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { ...place, annotations } };
 }
 
 function refOf({ metadata }: Secret): ObjectRef {

@@ -1,12 +1,10 @@
-import type { CertificateSigningRequest } from 'kubernetes-types/certificates/v1.d.ts';
-import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
+import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
 import { roleOf } from '../../certrotation/annotations.ts';
 import { BUNDLE_KEY } from '../../certrotation/bundle.ts';
 import { etcdTrust } from '../../etcd/trust.ts';
 import { isConflict } from '../../kube/error.ts';
-import { listAll } from '../../kube/list.ts';
 import type { Kube } from '../../kube/port.ts';
-import { CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
+import { CONFIG_MAPS } from '../../kube/resource.ts';
 import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
 import type { Certificate } from '../../pki/certificate.ts';
 import { verifyChain } from '../../pki/chain.ts';
@@ -17,22 +15,17 @@ import type { ObjectRef } from '../../trust/object.ts';
 import { withCluster } from '../cluster.ts';
 import { confirm } from '../confirm.ts';
 import { isRevisionCopy } from '../inventory/certificates.ts';
-import { certificatesIn } from '../inventory/relations.ts';
 import { momentFrom } from '../moment.ts';
 import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
 import type { RemoveTrustFlags } from './command.ts';
-import { type Outcome, printObjects, printOutcomes, verbFormat } from './outcome.ts';
+import { certificatesInUse, type UsedCertificate } from './in-use.ts';
+import { type Outcome, printLocal, printOutcomes, reportMissing, verbFormat } from './outcome.ts';
 import { readLocal, readSelected, selectedFrom } from './selection.ts';
+import { certificatesServed } from './served.ts';
 
 const FIELD_MANAGER = 'remove-old-trust';
 const CONFLICT_RETRIES = 5;
-
-/** A certificate in use somewhere, and where. */
-export interface UsedCertificate {
-  readonly where: string;
-  readonly certificate: Certificate;
-}
 
 /** What becomes of one bundle. */
 export type PruneDecision =
@@ -66,11 +59,11 @@ export function decidePrune(
       needed: [],
     };
   }
-  const accepts = (roots: readonly Certificate[], leaf: Certificate) => verifyChain({ leaf, roots, now, usage: 'any' });
-  const needed = inUse.flatMap(({ where, certificate }) => {
-    if (certificate.isCA) return [];
-    const before = accepts(certificates, certificate);
-    if (!before.ok || accepts(kept, certificate).ok) return [];
+  const needed = inUse.flatMap(({ where, certificate: leaf, intermediates }) => {
+    if (leaf.isCA) return [];
+    const accept = (roots: readonly Certificate[]) => verifyChain({ leaf, intermediates, roots, now, usage: 'any' });
+    const before = accept(certificates);
+    if (!before.ok || accept(kept).ok) return [];
     return [`${where} still needs "${before.chain.at(-1)?.subject.commonName}"`];
   });
   if (needed.length > 0) return { do: 'refuse', because: 'certificates in use would no longer be accepted', needed };
@@ -81,16 +74,31 @@ export async function runRemoveOldTrust(words: readonly string[], flags: RemoveT
   const format = verbFormat(flags.output);
   const createdBefore = momentFrom('--created-before', flags.createdBefore);
   const excluded = new Set((flags.excludeBundles ?? []).map(excludedFrom));
-  const isChosen = ({ metadata }: ConfigMap) => !excluded.has(`${metadata?.namespace}/${metadata?.name}`);
+  const isExcluded = ({ metadata }: ConfigMap) => excluded.has(`${metadata?.namespace}/${metadata?.name}`);
+  const isChosen = (configMap: ConfigMap) => isBundle(configMap) && !isExcluded(configMap);
+  const passedOver = (objects: readonly ConfigMap[]): Outcome[] =>
+    objects
+      .filter(object => !isChosen(object))
+      .map(object => ({
+        object: refOf(object),
+        outcome: 'skipped',
+        text: isBundle(object) ? 'excluded' : 'it is no managed CA bundle',
+      }));
   // What is wrong with the call is said before any cluster is asked.
   const selected = selectedFrom(CONFIG_MAPS, words, flags, '');
   if (flags.local) {
-    const chosen = readLocal(CONFIG_MAPS, flags, selected).filter(isChosen);
-    const items = chosen.flatMap(configMap => {
-      const decision = decidePrune(configMap.data?.[BUNDLE_KEY] ?? '', createdBefore, [], new Date());
-      return decision.do === 'prune' ? [withBundle(configMap, decision.text)] : [];
-    });
-    printObjects(items, format);
+    const { objects, missing, warnings } = readLocal(CONFIG_MAPS, flags, selected);
+    const now = new Date();
+    const decided = objects.filter(isChosen).map(bundle => ({
+      bundle,
+      decision: decidePrune(bundle.data?.[BUNDLE_KEY] ?? '', createdBefore, [], now),
+    }));
+    const items = decided.flatMap(({ bundle, decision: it }) =>
+      it.do === 'prune' ? [withBundle(bundle, it.text)] : [],
+    );
+    const left = decided.flatMap(({ bundle, decision: it }) => (it.do === 'prune' ? [] : [leftAlone(bundle, it)]));
+    const outcomes = [...passedOver(objects), ...left];
+    printLocal(items, { outcomes, missing, warnings }, format, flags.verbose ?? false);
     return;
   }
   await withCluster(flags, async ({ kube, namespace }) => {
@@ -99,15 +107,9 @@ export async function runRemoveOldTrust(words: readonly string[], flags: RemoveT
       CONFIG_MAPS,
       selectedFrom(CONFIG_MAPS, words, flags, namespace),
     );
-    const bundles = objects.filter(isBundle).filter(isChosen);
-    const passed: Outcome[] = objects
-      .filter(object => !bundles.includes(object))
-      .map(object => ({
-        object: refOf(object),
-        outcome: 'skipped',
-        text: isBundle(object) ? 'excluded' : 'it is no managed CA bundle',
-      }));
-    const inUse = bundles.length === 0 ? [] : await certificatesInUse(kube);
+    const bundles = objects.filter(isChosen);
+    const checks = bundles.length === 0 ? undefined : await checksOf(kube);
+    const inUse = checks?.inUse ?? [];
     const now = new Date();
     const decided = bundles.map(bundle => ({
       bundle,
@@ -118,19 +120,40 @@ export async function runRemoveOldTrust(words: readonly string[], flags: RemoveT
       const names = pruned.map(({ bundle }) => bundle.metadata?.name).join(', ');
       await confirm(`CAs will be removed from ${pruned.length} bundles: ${names}.`, flags.yes);
     }
-    const outcomes = [...passed];
+    const outcomes = passedOver(objects);
     for (const { bundle, decision } of decided) {
       outcomes.push(
         await carryOut(kube, bundle, decision, { createdBefore, inUse, now, dryRun: flags.dryRun ?? false }),
       );
     }
     printOutcomes(outcomes, format, { dryRun: flags.dryRun ?? false, verbose: flags.verbose ?? false });
-    for (const text of missing) process.stderr.write(`error: ${visible(text)}\n`);
-    if (missing.length > 0) process.exitCode = 1;
-    process.stderr.write(
-      `checked against ${inUse.length} certificates in Secrets, kubeconfigs and signing requests of all namespaces\n`,
-    );
+    reportMissing(missing);
+    if (checks !== undefined) reportChecks(checks, flags.verbose ?? false);
   });
+}
+
+interface Checks {
+  readonly inUse: readonly UsedCertificate[];
+  readonly unreadable: readonly string[];
+  readonly asked: number;
+  readonly silent: readonly string[];
+}
+
+/** Who may still need an old CA, as far as the API and the servers themselves can tell. */
+async function checksOf(kube: Kube): Promise<Checks> {
+  const [stored, served] = await Promise.all([certificatesInUse(kube), certificatesServed(kube, GRAPH)]);
+  return { ...stored, ...served, inUse: [...stored.inUse, ...served.inUse] };
+}
+
+/** Nobody should think that more was looked at than was. */
+function reportChecks({ inUse, unreadable, asked, silent }: Checks, verbose: boolean): void {
+  process.stderr.write(
+    `checked against ${inUse.length} certificates: in Secrets, ConfigMaps, kubeconfigs and signing requests of all namespaces ` +
+      `(${unreadable.length} could not be read), and of ${asked} servers (${silent.length} did not answer)\n`,
+  );
+  if (!verbose) return;
+  for (const where of unreadable) process.stderr.write(`not checked: ${visible(where)}: it cannot be read\n`);
+  for (const where of silent) process.stderr.write(`not checked: ${visible(where)}: no answer\n`);
 }
 
 function excludedFrom(text: string): string {
@@ -145,6 +168,12 @@ function isBundle(configMap: ConfigMap): boolean {
   return roleOf(metadata?.labels) === 'ca-bundle' && Boolean(data?.[BUNDLE_KEY]) && !isRevisionCopy(configMap);
 }
 
+function leftAlone(bundle: ConfigMap, decision: Exclude<PruneDecision, { do: 'prune' }>): Outcome {
+  const object = refOf(bundle);
+  if (decision.do === 'nothing') return { object, outcome: 'unchanged', text: decision.because };
+  return { object, outcome: 'failed', text: decision.because, details: decision.needed };
+}
+
 async function carryOut(
   kube: Kube,
   bundle: ConfigMap,
@@ -152,8 +181,7 @@ async function carryOut(
   question: { createdBefore: Date; inUse: readonly UsedCertificate[]; now: Date; dryRun: boolean },
 ): Promise<Outcome> {
   const object = refOf(bundle);
-  if (decision.do === 'nothing') return { object, outcome: 'unchanged', text: decision.because };
-  if (decision.do === 'refuse') return { object, outcome: 'failed', text: decision.because, details: decision.needed };
+  if (decision.do !== 'prune') return leftAlone(bundle, decision);
   let [current, answer] = [bundle, decision as PruneDecision];
   for (let attempt = 1; answer.do === 'prune'; attempt++) {
     try {
@@ -188,33 +216,6 @@ function withBundle(configMap: ConfigMap, text: string): ConfigMap {
   return { ...configMap, data: { ...configMap.data, [BUNDLE_KEY]: text } };
 }
 
-function refOf({ metadata }: ConfigMap | Secret): ObjectRef {
+function refOf({ metadata }: ConfigMap): ObjectRef {
   return { kind: 'ConfigMap', namespace: metadata?.namespace ?? '', name: metadata?.name ?? '' };
-}
-
-/** Every certificate that somebody may show: in Secrets of all namespaces, in kubeconfigs, in signing requests. Broken ones are passed over. */
-async function certificatesInUse(kube: Kube): Promise<UsedCertificate[]> {
-  const [secrets, requests] = await Promise.all([
-    listAll(kube, SECRETS),
-    listAll(kube, CERTIFICATE_SIGNING_REQUESTS).catch(() => ({ items: [] as CertificateSigningRequest[] })),
-  ]);
-  const inSecrets = secrets.items.flatMap(({ metadata, data = {} }) =>
-    Object.entries(data).flatMap(([key, value]) => {
-      const text = Buffer.from(value, 'base64').toString('latin1');
-      const where = `secret/${metadata?.name} in ${metadata?.namespace} (${key})`;
-      const [first] = text.includes('BEGIN CERTIFICATE') ? certificatesIn(text) : certificatesOfKubeconfig(text);
-      return first === undefined ? [] : [{ where, certificate: first }];
-    }),
-  );
-  const inRequests = requests.items.flatMap(({ metadata, status }) => {
-    const text = Buffer.from(status?.certificate ?? '', 'base64').toString('latin1');
-    const [first] = certificatesIn(text);
-    return first === undefined ? [] : [{ where: `certificatesigningrequest/${metadata?.name}`, certificate: first }];
-  });
-  return [...inSecrets, ...inRequests];
-}
-
-function certificatesOfKubeconfig(text: string): readonly Certificate[] {
-  const [, encoded] = /client-certificate-data:\s*"?([A-Za-z0-9+/=]+)/.exec(text) ?? [];
-  return encoded === undefined ? [] : certificatesIn(Buffer.from(encoded, 'base64').toString('latin1'));
 }

@@ -1,8 +1,10 @@
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
+import { selectableFields } from '../../api/select/selectable.ts';
+import { type Selection, type SelectionRequest, selection } from '../../api/select/selection.ts';
 import { isNotFound } from '../../kube/error.ts';
 import { listAll } from '../../kube/list.ts';
 import type { Kube } from '../../kube/port.ts';
-import type { KubeObject, Resource } from '../../kube/resource.ts';
+import type { Resource } from '../../kube/resource.ts';
 import { type ClusterFlags, namespaceFrom } from '../cluster-flags.ts';
 import { loadObjects } from '../inventory/files.ts';
 import { UsageError } from '../usage-error.ts';
@@ -93,16 +95,34 @@ export async function readSelected<T extends Secret | ConfigMap>(
   return { objects, missing };
 }
 
-/** The objects of files, for `--local`. */
-export function readLocal<T extends KubeObject>(
-  { kind }: Resource<T>,
+/** The objects of files, for `--local`, selected as the API would; names that are not there are told together. */
+export function readLocal<T extends Secret | ConfigMap>(
+  { kind, group, plural }: Resource<T>,
   flags: VerbFlags,
-  { names, namespace }: Selected,
-): T[] {
-  return loadObjects(flags.filename ?? []).objects.filter(
-    ({ kind: found, metadata }) =>
-      found === kind &&
-      (names.length === 0 || names.includes(metadata.name)) &&
-      (namespace === undefined || metadata.namespace === namespace),
+  { names, namespace, labelSelector, fieldSelector }: Selected,
+): { objects: T[]; missing: string[]; warnings: readonly string[] } {
+  const { matches } = selectionOf({ labelSelector, fieldSelector, selectable: selectableFields(group, plural) });
+  const { objects, warnings } = loadObjects(flags.filename ?? []);
+  const found = objects.filter(
+    object =>
+      object.kind === kind &&
+      (names.length === 0 || names.includes(object.metadata.name)) &&
+      (namespace === undefined || object.metadata.namespace === namespace) &&
+      matches(object),
   ) as unknown as T[];
+  const missing = names
+    .filter(name => !found.some(({ metadata }) => metadata?.name === name))
+    .map(
+      name =>
+        `${plural} "${name}" not found in the files${namespace === undefined ? '' : ` in namespace ${namespace}`}`,
+    );
+  return { objects: found, missing, warnings };
+}
+
+function selectionOf(request: SelectionRequest): Selection {
+  try {
+    return selection(request);
+  } catch (error) {
+    throw new UsageError(`--selector or --field-selector cannot be read: ${(error as Error).message}`);
+  }
 }

@@ -10,9 +10,11 @@ export function addCompletion(program: Command): void {
       'Prints the completion script of a shell.\n' +
         '  bash:  source <(rotunda completion bash)\n' +
         '  zsh:   source <(rotunda completion zsh)\n' +
-        '  fish:  rotunda completion fish | source',
+        '  fish:  rotunda completion fish | source\n' +
+        'kubectl completes its plugins by programs on the PATH; kubectl_complete-rotunda is the one for this plugin:\n' +
+        '  rotunda completion kubectl > ~/.local/bin/kubectl_complete-rotunda && chmod +x ~/.local/bin/kubectl_complete-rotunda',
     )
-    .argument('<shell>', 'bash, zsh or fish')
+    .argument('<shell>', 'bash, zsh, fish or kubectl')
     .action(async (shell: string) => {
       const { completionScript, SHELLS } = await import('./script.ts');
       const known = SHELLS.find(candidate => candidate === shell);

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { GET_KINDS } from '../get/words.ts';
 
-export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+/** Three shells, and kubectl itself, which asks a program of its own about a plugin. */
+export const SHELLS = ['bash', 'zsh', 'fish', 'kubectl'] as const;
 export type Shell = (typeof SHELLS)[number];
 
 /** What can follow a command: its flags and the words it knows. */
@@ -18,7 +19,16 @@ export function completionScript(program: Command, shell: Shell): string {
     // Programs of nodes are started by manifests, not by people; commander hides nothing from us, so ask its help.
     .filter(command => program.createHelp().visibleCommands(program).includes(command))
     .map(completedOf);
-  return shell === 'bash' ? bash(commands) : shell === 'zsh' ? zsh(commands) : fish(commands);
+  switch (shell) {
+    case 'bash':
+      return bash(commands);
+    case 'zsh':
+      return zsh(commands);
+    case 'fish':
+      return fish(commands);
+    case 'kubectl':
+      return kubectl(commands);
+  }
 }
 
 function completedOf(command: Command): Completed {
@@ -52,6 +62,34 @@ ${cases.join('\n')}
   COMPREPLY=($(compgen -W "$choices" -- "$word"))
 }
 complete -o default -F _rotunda rotunda kubectl-rotunda
+`;
+}
+
+/** kubectl runs it with the words after `kubectl rotunda`, the last one unfinished; `:0` lets shells offer files where nothing fits. */
+function kubectl(commands: readonly Completed[]): string {
+  const cases = commands.map(
+    ({ name, flags, words }) => `  ${name}) choices="${[...words, ...flags.map(({ text }) => text)].join(' ')}" ;;`,
+  );
+  return `#!/bin/sh
+# completion of "kubectl rotunda": an executable file on the PATH called kubectl_complete-rotunda
+command="" last="" left=$#
+for word in "$@"; do
+  left=$((left - 1))
+  if [ "$left" -eq 0 ]; then last="$word"; break; fi
+  case "$word" in
+    -*) ;;
+    *) [ -n "$command" ] || command="$word" ;;
+  esac
+done
+case "$command" in
+  "") choices="${commands.map(({ name }) => name).join(' ')} --help --version" ;;
+${cases.join('\n')}
+  *) choices="" ;;
+esac
+for choice in $choices; do
+  case "$choice" in "$last"*) echo "$choice" ;; esac
+done
+echo ":0"
 `;
 }
 

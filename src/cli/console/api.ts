@@ -95,7 +95,7 @@ export class Api {
       const id = url.pathname.slice('/api/actions/'.length);
       const action = session.previews.get(id);
       if (action === undefined) throw new HttpProblem(409, 'look at its plan first');
-      const { overrideGate } = (await readJson(request)) as { overrideGate?: unknown };
+      const { overrideGate } = ((await readJson(request)) ?? {}) as { overrideGate?: unknown };
       session.previews.delete(id);
       const chosen = action.kind === 'regenerate' ? { ...action, overrideGate: overrideGate === true } : action;
       sendJson(response, 200, await performAction(session, chosen, this.#options.clock.now()));

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { type ClusterFlags, withClusterFlags } from '../cluster-flags.ts';
-import { wholeNumberFrom } from '../flag-values.ts';
+import { withExamples } from '../examples.ts';
+import { listed, wholeNumberFrom } from '../flag-values.ts';
 import { UsageError } from '../usage-error.ts';
 
 export interface ConsoleFlags extends ClusterFlags {
@@ -27,14 +28,14 @@ export function addConsole(program: Command): void {
     .option('--port <number>', 'port to listen on; 0 chooses a free one', '0')
     .option('--tls-cert <file>', 'serve HTTPS with this certificate, PEM; read again when it changes')
     .option('--tls-key <file>', 'its key')
-    .option('--hostname <name...>', 'further names under which browsers may call it')
+    .option(
+      '--hostname <name>',
+      'further name under which browsers may call it; repeatable, or joined by commas',
+      listed,
+    )
     .option(
       '--probe',
       'try live handshakes over the trust graph every few seconds, with the certificates the kubeconfig may read',
-    )
-    .addHelpText(
-      'after',
-      '\nExamples:\n  rotunda console\n  rotunda console --host 0.0.0.0 --port 8443 --hostname console.example.com --tls-cert tls.crt --tls-key tls.key',
     )
     .action(async (flags: ConsoleFlags) => {
       const port = wholeNumberFrom('--port', flags.port, 0, 65_535);
@@ -45,4 +46,9 @@ export function addConsole(program: Command): void {
       const { runConsole } = await import('./run.ts');
       await runConsole({ flags, port, tls });
     });
+  withExamples(
+    command,
+    'rotunda console',
+    'rotunda console --host 0.0.0.0 --port 8443 --hostname console.example.com --tls-cert tls.crt --tls-key tls.key',
+  );
 }

@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
 import { type SourceFlags, withNamespaceFlags, withSourceFlags } from '../cluster-flags.ts';
+import { MACHINE_FORMATS } from '../output/format.ts';
 
 export interface DescribeFlags extends SourceFlags {
   readonly now?: string | undefined;
+  readonly output: string;
 }
 
 /** `rotunda describe`: everything known about one object, with what a change of it does. */
@@ -17,6 +19,7 @@ export function addDescribe(program: Command): void {
     .argument('<type>', 'cert, signer, bundle, node, revision or pool; also TYPE/NAME')
     .argument('[names...]', 'which ones');
   withNamespaceFlags(withSourceFlags(command))
+    .option('-o, --output <format>', `text, or for machines ${MACHINE_FORMATS}`, 'text')
     .option('--now <time>', 'judge as of this moment, RFC 3339 (default: the clock)')
     .action(async (type: string, names: string[], flags: DescribeFlags) => {
       const { runDescribe } = await import('./run.ts');

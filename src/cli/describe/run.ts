@@ -10,6 +10,8 @@ import type { BundleItem, CertificateFacts, CertificateItem, NextDecision } from
 import { withSource } from '../inventory/open.ts';
 import { readInventory } from '../inventory/read.ts';
 import { nowFrom } from '../moment.ts';
+import { machineFormatFrom } from '../output/format.ts';
+import { printItems, refuseBadTemplate } from '../output/print.ts';
 import { shortDuration } from '../output/time.ts';
 import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
@@ -19,6 +21,8 @@ export async function runDescribe(words: readonly string[], flags: DescribeFlags
   const { kind: word, names } = kindAndNames(words);
   const now = nowFrom(flags.now);
   const namespace = namespaceFrom(flags);
+  const format = machineFormatFrom(flags.output);
+  if (format !== undefined) refuseBadTemplate(format);
   const kind = kindsAt(now).find(candidate => candidate.words.includes(word));
   if (kind === undefined) throw new UsageError(`there is no type "${word}": known are ${GET_KINDS.join(', ')}`);
   if (names.length === 0) throw new UsageError(`say which ${word} to describe`);
@@ -28,8 +32,11 @@ export async function runDescribe(words: readonly string[], flags: DescribeFlags
     .filter(
       ({ metadata }) => names.includes(metadata.name) && (namespace === undefined || metadata.namespace === namespace),
     );
-  const texts = items.map(item => described(kind, item, now));
-  process.stdout.write(texts.join('\n'));
+  process.stdout.write(
+    format === undefined
+      ? items.map(item => described(kind, item, now)).join('\n')
+      : printItems(kind, items.map(withEffects), format, { isSingle: names.length === 1 && items.length === 1 }),
+  );
   for (const name of names.filter(wanted => !items.some(({ metadata }) => metadata.name === wanted))) {
     process.stderr.write(
       `error: ${word} "${name}" not found${namespace === undefined ? '' : ` in namespace ${namespace}`}\n`,
@@ -72,6 +79,7 @@ function certificateEntries(item: CertificateItem, now: Date): Entry[] {
     ['State', item.problem === undefined ? item.state : `${item.state}: ${item.problem}`],
     ...(certificate === undefined ? [] : factEntries(certificate, now)),
     ['Chain', item.chainLength === 0 ? 'the certificate alone' : `followed by ${item.chainLength} more`],
+    ['In kubeconfigs', item.kubeconfigs],
     ['Signed by', item.signedBy && objectText(item.signedBy)],
     ['Accepted with', item.trustedBy.map(objectText)],
     ...nextEntries(next, now),
@@ -132,15 +140,39 @@ function nextEntries(next: NextDecision | undefined, now: Date): Entry[] {
 
 const GRAPH: TrustGraph = joinGraphs(kubeApiserverTrust(), etcdTrust());
 
-function effectEntries(ref: ObjectRef): Entry[] {
+/** For machines: the item, and what a change of it does. */
+function withEffects(item: Item): Item {
+  if (!('chainLength' in item) && !('keys' in item)) return item;
+  const { namespace = '', name } = item.metadata;
+  const ref: ObjectRef = { kind: 'chainLength' in item ? 'Secret' : 'ConfigMap', namespace, name };
   const effects = effectOfChange(GRAPH, ref);
-  const connections = GRAPH.edges.filter(({ client, server }) =>
+  const change = {
+    verdict: verdictOf(effects),
+    effects: effects.map(({ kind, path, delivery, uses }) => ({
+      kind,
+      processes: [...new Set(uses.map(({ process }) => process))],
+      nodes: delivery.nodes,
+      directory: delivery.hostDirectory,
+      path: path.map(objectText),
+    })),
+    connections: connectionsOf(ref),
+  };
+  return Object.assign({}, item, { change });
+}
+
+function connectionsOf(ref: ObjectRef): string[] {
+  const holds = GRAPH.edges.filter(({ client, server }) =>
     [client, server].some(({ presents, verifiesWith }) =>
       [presents, verifiesWith].some(
         held => typeof held === 'object' && 'object' in held && isSameObject(held.object, ref),
       ),
     ),
   );
+  return holds.map(({ name }) => name);
+}
+
+function effectEntries(ref: ObjectRef): Entry[] {
+  const effects = effectOfChange(GRAPH, ref);
   return [
     ['A change', verdictOf(effects) === 'none' ? undefined : verdictOf(effects)],
     [
@@ -151,7 +183,7 @@ function effectEntries(ref: ObjectRef): Entry[] {
         return `${kind}: ${who} (${delivery.nodes} nodes, ${delivery.hostDirectory})${way}`;
       }),
     ],
-    ['Connections', connections.map(({ name }) => name)],
+    ['Connections', connectionsOf(ref)],
   ];
 }
 

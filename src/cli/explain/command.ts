@@ -1,5 +1,8 @@
 import type { Command } from 'commander';
 import { type SourceFlags, withNamespaceFlags, withSourceFlags } from '../cluster-flags.ts';
+import { withExamples } from '../examples.ts';
+import { listed } from '../flag-values.ts';
+import { withOutputFlag } from '../output/format.ts';
 import { UsageError } from '../usage-error.ts';
 
 export interface ExplainFlags extends SourceFlags {
@@ -20,25 +23,18 @@ export function addExplain(program: Command): void {
     .description(
       'Runs the decisions of the rotation controllers over the objects of a cluster, or over Secrets and ConfigMaps from files or\n' +
         'folders (-f; a must-gather works too) without a cluster. Nothing is written. Exit code 0 when everything is fine, 1 when an\n' +
-        'object needs a person (action "fail") or a name is not found, 2 when the input cannot be read.\n\n' +
+        'object needs a person (action "fail"), a name is not found or the input cannot be read.\n\n' +
         'machineconfig/NAME says what that MachineConfig does to nodes instead: which would be drained, rebooted, reloaded or only\n' +
         'written, by the functions that render and roll out. With -f as if that file had been applied.',
     )
     .argument('[names...]', 'only these: NAME, secret/NAME or configmap/NAME; or one machineconfig/NAME')
-    .option('-f, --filename <path...>', 'files, folders, or - for standard input');
-  withNamespaceFlags(withSourceFlags(command))
+    .option('-f, --filename <path>', 'file, folder, or - for standard input; repeatable, or joined by commas', listed);
+  withOutputFlag(withNamespaceFlags(withSourceFlags(command)))
     .option('--now <time>', 'decide as of this moment, RFC 3339 (default: the clock)')
-    .option('-o, --output <format>', 'table, json or yaml', 'table')
     .option('--refresh <duration>', 'refresh time of objects that do not say theirs, such as 360h')
     .option('--rotation-day <duration>', 'length of one rotation day (default: what the cluster says, else 24h)')
     .option('--recovery', 'decide as the recovery process does: only what is expired or unusable')
     .option('--pool <name>', 'for a machineconfig: only the nodes of this pool (default: of all pools that select it)')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  rotunda explain aggregator-client\n' +
-        '  oc get secrets,configmaps -A -o yaml | rotunda explain -f - --now 2027-01-01T00:00:00Z\n' +
-        '  rotunda explain machineconfig/99-worker-chrony --pool worker -f chrony.yaml',
-    )
     .action(async (names: string[], flags: ExplainFlags) => {
       const machineConfig = machineConfigOf(names, flags);
       if (machineConfig !== undefined) {
@@ -48,16 +44,21 @@ export function addExplain(program: Command): void {
       const { runExplain } = await import('./run.ts');
       await runExplain(names, flags);
     });
+  withExamples(
+    command,
+    'rotunda explain aggregator-client',
+    'oc get secrets,configmaps -A -o yaml | rotunda explain -f - --now 2027-01-01T00:00:00Z',
+    'rotunda explain machineconfig/99-worker-chrony --pool worker -f chrony.yaml',
+  );
 }
 
 /** The MachineConfig that is asked about, if one is. */
-function machineConfigOf(names: readonly string[], { pool, from }: ExplainFlags): string | undefined {
+function machineConfigOf(names: readonly string[], { pool }: ExplainFlags): string | undefined {
   const [found] = names.flatMap(name => /^(?:machineconfigs?|mc)\/(.+)$/.exec(name)?.slice(1) ?? []);
   if (found === undefined) {
     if (pool !== undefined) throw new UsageError('--pool goes with machineconfig/NAME only');
     return undefined;
   }
   if (names.length > 1) throw new UsageError(`machineconfig/${found} is explained alone, found ${names.length} names`);
-  if (from !== undefined) throw new UsageError(`machineconfig/${found} is explained on a cluster, not with --from`);
   return found;
 }

@@ -1,7 +1,4 @@
-import { getIfPresent } from '../../kube/get.ts';
-import { listAll } from '../../kube/list.ts';
-import type { Kube } from '../../kube/port.ts';
-import { CONFIG_MAPS, NODES } from '../../kube/resource.ts';
+import { CONFIG_MAPS, type KubeObject, NODES } from '../../kube/resource.ts';
 import {
   type NodePreview,
   type PreviewInput,
@@ -19,15 +16,16 @@ import {
 } from '../../machine-config-api/machine-config.ts';
 import { MACHINE_CONFIGURATIONS } from '../../machine-config-api/machine-configuration.ts';
 import { CLUSTER, CONTROLLER_CONFIG_NAME, DRAIN_OVERRIDE, MCO_NAMESPACE } from '../../machine-config-api/names.ts';
-import { withCluster } from '../cluster.ts';
-import type { ClusterFlags } from '../cluster-flags.ts';
+import type { SourceFlags } from '../cluster-flags.ts';
 import { loadObjects } from '../inventory/files.ts';
+import { withSource } from '../inventory/open.ts';
+import type { ObjectSource } from '../inventory/source.ts';
 import { outputFormatFrom } from '../output/format.ts';
 import { printDocument } from '../output/print.ts';
 import { printTable, visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
 
-export interface ExplainMachineConfigFlags extends ClusterFlags {
+export interface ExplainMachineConfigFlags extends SourceFlags {
   readonly pool?: string | undefined;
   readonly filename?: readonly string[] | undefined;
   readonly output: string;
@@ -65,7 +63,7 @@ export interface NodeExplanation {
 export async function explainMachineConfig(name: string, flags: ExplainMachineConfigFlags): Promise<void> {
   const format = outputFormatFrom(flags.output);
   const candidate = flags.filename === undefined ? undefined : candidateFrom(name, flags.filename);
-  const explanations = await withCluster(flags, ({ kube }) => explanationsOf(kube, name, flags.pool, candidate));
+  const explanations = await withSource(flags, source => explanationsOf(source, name, flags.pool, candidate));
   const isForPeople = format.kind === 'table' || format.kind === 'wide';
   if (format.kind === 'name') throw new UsageError('--output name has no meaning here: there are no objects to name');
   const document = { apiVersion: 'rotunda.dev/v1', kind: 'RolloutPreview', pools: explanations };
@@ -82,19 +80,20 @@ function candidateFrom(name: string, files: readonly string[]): MachineConfig {
 }
 
 async function explanationsOf(
-  kube: Kube,
+  source: ObjectSource,
   name: string,
   poolName: string | undefined,
   candidate: MachineConfig | undefined,
 ): Promise<PoolExplanation[]> {
-  const [configs, pools, nodes, controllerConfig, disruption] = await Promise.all([
-    listAll(kube, MACHINE_CONFIGS),
-    listAll(kube, MACHINE_CONFIG_POOLS),
-    listAll(kube, NODES),
-    getIfPresent(kube, CONTROLLER_CONFIGS, { name: CONTROLLER_CONFIG_NAME }),
-    disruptionOf(kube),
+  const [configs, pools, nodes, controllerConfigs, disruption] = await Promise.all([
+    source.list(MACHINE_CONFIGS),
+    source.list(MACHINE_CONFIG_POOLS),
+    source.list(NODES),
+    source.list(CONTROLLER_CONFIGS),
+    disruptionOf(source),
   ]);
-  const config = candidate ?? configs.items.find(({ metadata }) => metadata?.name === name);
+  const controllerConfig = controllerConfigs.find(isNamed(CONTROLLER_CONFIG_NAME));
+  const config = candidate ?? configs.find(isNamed(name));
   if (config === undefined) {
     throw new UsageError(`machineconfig ${name} not found; give -f to preview one that is not there yet`);
   }
@@ -103,18 +102,21 @@ async function explanationsOf(
       `controllerconfig ${CONTROLLER_CONFIG_NAME} not found: the machine-config operator has not run here`,
     );
   }
-  const objects = { configs: configs.items, pools: pools.items, nodes: nodes.items, controllerConfig };
-  const input = { ...objects, candidate, disruption };
-  return poolsFor(config, pools.items, poolName).map(pool => explanationOf(name, { ...input, pool }));
+  const input = { configs, pools, nodes, controllerConfig, candidate, disruption };
+  return poolsFor(config, pools, poolName).map(pool => explanationOf(name, { ...input, pool }));
 }
 
 /** What agents would find about disruption if they looked now (spec 60, 9.2 and 9.4). */
-async function disruptionOf(kube: Kube): Promise<PreviewInput['disruption']> {
-  const published = await getIfPresent(kube, MACHINE_CONFIGURATIONS, { name: CLUSTER });
+async function disruptionOf(source: ObjectSource): Promise<PreviewInput['disruption']> {
+  const published = (await source.list(MACHINE_CONFIGURATIONS)).find(isNamed(CLUSTER));
   const policies = policiesInForce(published);
   if (policies !== undefined) return { policies };
-  const override = { namespace: MCO_NAMESPACE, name: DRAIN_OVERRIDE };
-  return { hasDrainOverride: (await getIfPresent(kube, CONFIG_MAPS, override)) !== undefined };
+  const configMaps = await source.list(CONFIG_MAPS, { namespace: MCO_NAMESPACE });
+  return { hasDrainOverride: configMaps.some(isNamed(DRAIN_OVERRIDE)) };
+}
+
+function isNamed(name: string): (object: KubeObject) => boolean {
+  return ({ metadata }) => metadata?.name === name;
 }
 
 /** The pool asked for, or all that the config is for. */

@@ -1,4 +1,3 @@
-import { dump } from 'js-yaml';
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
 import { namespaceFrom, positiveDurationFrom } from '../cluster-flags.ts';
@@ -8,7 +7,9 @@ import { withSource } from '../inventory/open.ts';
 import { type PublicSecret, withoutPrivateData } from '../inventory/public-secret.ts';
 import { rotationDayOf } from '../inventory/read.ts';
 import { nowFrom } from '../moment.ts';
-import { printTable, visible } from '../table.ts';
+import { type OutputFormat, outputFormatFrom } from '../output/format.ts';
+import { type Listing, printDocument, printItems, refuseBadTemplate } from '../output/print.ts';
+import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
 import type { ExplainFlags } from './command.ts';
 import { type Explanation, explain } from './explain.ts';
@@ -25,9 +26,8 @@ export async function runExplain(names: readonly string[], flags: ExplainFlags):
   const namespace = namespaceFrom(flags);
   const dayMs = flags.rotationDay === undefined ? undefined : positiveDurationFrom('--rotation-day', flags.rotationDay);
   const refreshMs = flags.refresh === undefined ? undefined : positiveDurationFrom('--refresh', flags.refresh);
-  if (!['table', 'json', 'yaml'].includes(flags.output)) {
-    throw new UsageError(`--output must be table, json or yaml, found "${flags.output}"`);
-  }
+  const format = outputFormatFrom(flags.output);
+  refuseBadTemplate(format);
   const { secrets, configMaps, others } = await objectsFrom(flags);
   const all = explain(secrets, configMaps, {
     now,
@@ -39,7 +39,7 @@ export async function runExplain(names: readonly string[], flags: ExplainFlags):
     item =>
       (namespace === undefined || item.namespace === namespace) && (names.length === 0 || names.some(isNameOf(item))),
   );
-  process.stdout.write(render(explanations, flags.output));
+  process.stdout.write(render(explanations, format));
   for (const name of names.filter(wanted => !explanations.some(item => isNameOf(item)(wanted)))) {
     process.stderr.write(`error: no signer, bundle or target "${visible(name)}" found\n`);
     process.exitCode = 1;
@@ -78,23 +78,36 @@ function isOriginal(object: PublicSecret | ConfigMap): boolean {
   return !isRevisionCopy(object);
 }
 
-function render(explanations: readonly Explanation[], format: string): string {
-  if (format === 'json') return `${JSON.stringify(explanations, undefined, 2)}\n`;
-  if (format === 'yaml') return dump(explanations);
-  if (explanations.length === 0) return '';
-  const rows = explanations.map(({ role, namespace, name, action, until, rule, reason }) => [
-    role,
-    namespace,
-    name,
-    action,
-    until === undefined ? (action === 'fail' ? '' : 'now') : `${until.slice(0, 19)}Z`,
-    rule,
-    // Reasons of several lines list certificates; the table shows the first, json and yaml all.
-    `${action === 'keep' ? 'then: ' : ''}${reason.split('\n', 1)[0]}`,
-  ]);
-  const table = printTable(['ROLE', 'NAMESPACE', 'NAME', 'DECISION', 'CHANGES', 'RULE', 'REASON'], rows);
-  return table + notesOf(explanations);
+function render(explanations: readonly Explanation[], format: OutputFormat): string {
+  if (format.kind === 'table' || format.kind === 'wide' || format.kind === 'name') {
+    const notes = format.kind === 'name' ? '' : notesOf(explanations);
+    return printItems(LISTING, explanations, format) + notes;
+  }
+  return printDocument(explanations, format);
 }
+
+const LISTING: Listing<Explanation> = {
+  kind: 'Explanation',
+  columns: [
+    { header: 'ROLE', cell: ({ role }) => role },
+    { header: 'NAMESPACE', cell: ({ namespace }) => namespace },
+    { header: 'NAME', cell: ({ name }) => name },
+    { header: 'DECISION', cell: ({ action }) => action },
+    {
+      header: 'CHANGES',
+      cell: ({ action, until }) =>
+        until === undefined ? (action === 'fail' ? '<never>' : 'now') : `${until.slice(0, 19)}Z`,
+    },
+    { header: 'RULE', cell: ({ rule }) => rule },
+    // Reasons of several lines list certificates; the table shows the first line, json and yaml all.
+    {
+      header: 'REASON',
+      cell: ({ action, reason }) => `${action === 'keep' ? 'then: ' : ''}${reason.split('\n', 1)[0]}`,
+    },
+    { header: 'NOTES', isWide: true, cell: ({ notes }) => notes.join('; ') },
+  ],
+  name: ({ kind, name }) => `${kind.toLowerCase()}/${name}`,
+};
 
 /** Each note once, with the objects it is about. */
 function notesOf(explanations: readonly Explanation[]): string {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { type SourceFlags, withNamespaceFlags, withSourceFlags } from '../cluster-flags.ts';
+import { withExamples } from '../examples.ts';
 import { withOutputFlag } from '../output/format.ts';
 import { GET_KINDS } from './words.ts';
 
@@ -8,6 +9,7 @@ export interface GetFlags extends SourceFlags {
   readonly selector?: string | undefined;
   readonly fieldSelector?: string | undefined;
   readonly watch?: boolean | undefined;
+  readonly outputWatchEvents?: boolean | undefined;
   readonly headers: boolean;
   readonly sortBy?: string | undefined;
   readonly now?: string | undefined;
@@ -32,19 +34,20 @@ export function addGet(program: Command): void {
       'only objects where state=..., role=..., metadata.name=... or metadata.namespace=...',
     )
     .option('--sort-by <field>', 'expires, next, name or age')
-    .option('-w, --watch', 'after the list, print what changes')
+    .option('-w, --watch', 'after the list, print what changes; what is deleted is printed once more')
+    .option('--output-watch-events', 'with --watch: say of each whether it was ADDED, MODIFIED or DELETED')
     .option('--no-headers', 'without the line of headings')
     .option('--now <time>', 'judge as of this moment, RFC 3339 (default: the clock)')
-    .addHelpText(
-      'after',
-      '\nExamples:\n' +
-        '  rotunda get certs --sort-by expires\n' +
-        '  rotunda get signers -n openshift-kube-apiserver-operator -o wide\n' +
-        '  rotunda get certs --field-selector state!=Good -o jsonpath=\'{range .items[*]}{.metadata.name}{"\\n"}{end}\'\n' +
-        '  rotunda get bundles --from must-gather/',
-    )
     .action(async (type: string, names: string[], flags: GetFlags) => {
       const { runGet } = await import('./run.ts');
       await runGet([type, ...names], flags);
     });
+  withExamples(
+    command,
+    'rotunda get certs --sort-by expires',
+    'rotunda get signers -n openshift-kube-apiserver-operator -o wide',
+    'rotunda get certs --field-selector state!=Good -o jsonpath=\'{range .items[*]}{.metadata.name}{"\\n"}{end}\'',
+    'rotunda get certs -o custom-columns=NAME:.metadata.name,UNTIL:.certificate.notAfter',
+    'rotunda get bundles --from must-gather/',
+  );
 }

@@ -6,12 +6,12 @@ import { readInventory } from '../inventory/read.ts';
 import type { ObjectSource } from '../inventory/source.ts';
 import { nowFrom } from '../moment.ts';
 import { type OutputFormat, outputFormatFrom } from '../output/format.ts';
-import { parseJsonPath } from '../output/jsonpath.ts';
-import { printItems } from '../output/print.ts';
+import { documentOf, printDocument, printItems, refuseBadTemplate } from '../output/print.ts';
 import { untilStopped } from '../signals.ts';
 import { UsageError } from '../usage-error.ts';
 import type { GetFlags } from './command.ts';
 import { type Item, type Kind, kindsAt } from './listings.ts';
+import { type ItemNews, ShownItems } from './news.ts';
 import { orderFrom, selectorFrom } from './select.ts';
 import { GET_KINDS, kindAndNames } from './words.ts';
 
@@ -60,7 +60,8 @@ function questionFrom(words: readonly string[], flags: GetFlags): Question {
     throw new UsageError('names and a selector contradict each other: give one of them');
   }
   const format = outputFormatFrom(flags.output);
-  if (format.kind === 'jsonpath') parseJsonPath(format.template);
+  refuseBadTemplate(format);
+  if (flags.outputWatchEvents && !flags.watch) throw new UsageError('--output-watch-events goes with --watch only');
   nowFrom(flags.now);
   const selects = selectorFrom(flags.selector, flags.fieldSelector);
   return { word, names, namespace, format, flags, selects, order: orderFrom(flags.sortBy) };
@@ -99,34 +100,54 @@ function reportMissing({ names, word, namespace }: Question, items: readonly Ite
 const GATHER_MS = 100;
 
 async function watch(question: Question, source: LiveSource): Promise<void> {
-  const shown = new Map<string, string>();
+  const shown = new ShownItems();
   let isFirst = true;
   const show = async () => {
     const { kind, items } = await answer(question, source, nowFrom(question.flags.now));
-    // What counts down is not news: a row is printed again when the object behind it changed.
-    const fresh = items.filter(item => {
-      const [id, state] = [`${item.metadata.namespace ?? ''}/${item.metadata.name}`, JSON.stringify(item)];
-      if (shown.get(id) === state) return false;
-      shown.set(id, state);
-      return true;
-    });
-    if (fresh.length > 0) process.stdout.write(render(question, kind, fresh, isFirst));
+    process.stdout.write(renderNews(question, kind, shown.newsIn(items), isFirst));
     if (isFirst) reportMissing(question, items);
     isFirst = false;
   };
   const stopped = untilStopped();
-  await show();
-  let timer: NodeJS.Timeout | undefined;
   const failed = Promise.withResolvers<never>();
+  let timer: NodeJS.Timeout | undefined;
+  // One after the other, and from before the first: what changes while the list is made is told after it.
+  let turn = Promise.resolve();
+  const next = () => {
+    turn = turn.then(show);
+    turn.catch(failed.reject);
+  };
   source.subscribe(() => {
     timer ??= setTimeout(() => {
       timer = undefined;
-      show().catch(failed.reject);
+      next();
     }, GATHER_MS);
   });
+  next();
   try {
     await Promise.race([stopped, failed.promise]);
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Rows as of a list; with `--output-watch-events` each with what happened to it, as kubectl does. */
+function renderNews(question: Question, kind: Kind, news: readonly ItemNews[], isFirst: boolean): string {
+  const { format, flags } = question;
+  if (news.length === 0) return '';
+  if (!flags.outputWatchEvents) {
+    const items = news.map(({ item }) => item);
+    return render(question, kind, items, isFirst);
+  }
+  const typeOf = new Map(news.map(({ type, item }) => [item, type]));
+  if (format.kind === 'table' || format.kind === 'wide' || format.kind === 'name') {
+    const columns = [{ header: 'EVENT', cell: (item: Item) => typeOf.get(item) ?? '' }, ...kind.columns];
+    const name = (item: Item) => `${typeOf.get(item)} ${kind.name(item)}`;
+    return render(question, { ...kind, columns, name }, [...typeOf.keys()], isFirst);
+  }
+  return news
+    .map(({ type, item }, index) =>
+      printDocument({ type, object: documentOf(kind, [item], true) }, format, isFirst && index === 0 && flags.headers),
+    )
+    .join('');
 }

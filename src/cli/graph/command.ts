@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { type SourceFlags, withSourceFlags } from '../cluster-flags.ts';
+import { withExamples } from '../examples.ts';
 
 export interface GraphFlags extends SourceFlags {
   readonly output: string;
@@ -19,12 +20,9 @@ export function addGraph(program: Command): void {
   withSourceFlags(command)
     .option('-o, --output <format>', 'text, dot, svg or json', 'text')
     .option('--now <time>', 'judge as of this moment, RFC 3339 (default: the clock)')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  rotunda graph loadbalancer-serving-signer\n  rotunda graph -o svg > trust.svg',
-    )
     .action(async (names: string[], flags: GraphFlags) => {
       const { runGraph } = await import('./run.ts');
       await runGraph(names, flags);
     });
+  withExamples(command, 'rotunda graph loadbalancer-serving-signer', 'rotunda graph -o svg > trust.svg');
 }

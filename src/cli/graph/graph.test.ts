@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { days } from '../../kube/duration.ts';
+import { issueIntermediate } from '../../pki/issue.ts';
+import { systemKeys } from '../../pki/keys.ts';
 import type { TrustGraph } from '../../trust/graph.ts';
 import { configMap, secret } from '../../trust/object.ts';
 import { withoutPrivateData } from '../inventory/public-secret.ts';
 import { inventoryOf } from '../inventory/read.ts';
-import { bundleOf, NOW, secretOf, testClient, testSigner } from '../testing.ts';
+import { bundleOf, daysFromNow, NOW, secretOf, testClient, testSigner } from '../testing.ts';
 import { drawDot, drawSvg, drawText } from './draw.ts';
 import { around, certificateGraph } from './model.ts';
 
@@ -47,6 +50,34 @@ describe('the trust graph of a cluster', async () => {
       'secret/ns/signer contained-in configmap/ns/ca',
     ]);
     assert.equal(graph.nodes.length, 7);
+  });
+
+  test('an intermediate is issued by its root, and a root by nobody (spec 70, 5.5)', async () => {
+    const now = daysFromNow(-1);
+    const intermediate = await issueIntermediate({
+      signer,
+      commonName: 'ns_intermediate@1',
+      lifetimeMs: days(30),
+      now,
+      keys: systemKeys,
+      algorithm: 'P-256',
+    });
+    const objects = [
+      secretOf('signer', signer, 'signer'),
+      secretOf('intermediate', intermediate, 'signer'),
+      secretOf('below', await testClient(intermediate, 'below'), 'target'),
+    ];
+    const { edges } = certificateGraph(
+      inventoryOf(
+        { secrets: objects.map(withoutPrivateData), configMaps: [], nodes: [], operands: [], pools: [] },
+        NOW,
+      ),
+      { deliveries: [], flows: [], edges: [] },
+    );
+    assert.deepEqual(edges.map(({ from, kind, to }) => `${from} ${kind} ${to}`).sort(), [
+      'secret/ns/below issued-by secret/ns/intermediate',
+      'secret/ns/intermediate issued-by secret/ns/signer',
+    ]);
   });
 
   test('narrowed down to what is connected with a name', () => {

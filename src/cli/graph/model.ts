@@ -46,9 +46,10 @@ export function certificateGraph(inventory: Inventory, trust: TrustGraph): Certi
       add({ from: textOf('Secret', signer.metadata), to: objectText(ref), kind: 'contained-in' });
     }
   }
-  for (const { metadata, signedBy, certificate } of inventory.certificates) {
+  for (const { metadata, signedBy } of inventory.certificates) {
     const ref: ObjectRef = { kind: 'Secret', namespace: metadata.namespace ?? '', name: metadata.name };
-    if (signedBy === undefined || certificate?.isCA || isSameObject(signedBy, ref)) continue;
+    // What signs itself is a root; an intermediate is issued like a leaf.
+    if (signedBy === undefined || isSameObject(signedBy, ref)) continue;
     add({ from: objectText(ref), to: objectText(signedBy), kind: 'issued-by' });
   }
   for (const { from, to, kind } of trust.flows) {

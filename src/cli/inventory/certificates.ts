@@ -7,6 +7,7 @@ import type { ObjectRef } from '../../trust/object.ts';
 import { type Explanation, explain } from '../explain/explain.ts';
 import { factsOf } from './certificate-facts.ts';
 import { chainOfNextSigner, chainOfSigner, chainOfTarget } from './known-chains.ts';
+import { certificatesOfKubeconfig } from './kubeconfig.ts';
 import type { BundleItem, CertificateItem, CertificateState, ItemMetadata, NextDecision } from './model.ts';
 import type { PublicSecret } from './public-secret.ts';
 import { type PemContent, readPem } from './relations.ts';
@@ -30,16 +31,18 @@ const BUNDLE_KEYS = [
   'requestheader-client-ca-file',
   'service-ca.crt',
   'ca.crt',
+  'image-registry.openshift-image-registry.svc..5000',
+  'image-registry.openshift-image-registry.svc.cluster.local..5000',
 ] as const;
 
-/** Every Secret with a certificate and every ConfigMap with CA certificates, copies of revisions left out. */
+/** Every Secret with a certificate and every ConfigMap with CA certificates, in kubeconfigs too; copies are left out. */
 export function certificatesAndBundles(
   allSecrets: readonly PublicSecret[],
   allConfigMaps: readonly ConfigMap[],
   options: CertificateOptions,
 ): { certificates: CertificateItem[]; bundles: BundleItem[] } {
-  const secrets = allSecrets.filter(secret => !isRevisionCopy(secret));
-  const configMaps = allConfigMaps.filter(configMap => !isRevisionCopy(configMap));
+  const secrets = allSecrets.filter(isOriginal);
+  const configMaps = allConfigMaps.filter(isOriginal);
   const explanations = new Map(
     explain(secrets, configMaps, options).map(explanation => [keyOf(explanation.kind, explanation), explanation]),
   );
@@ -52,8 +55,9 @@ export function certificatesAndBundles(
   const lookUp = issuerLookUp();
   const certificates = secrets.flatMap(secret => {
     const explanation = explanations.get(keyOf('Secret', secret.metadata ?? {}));
-    if (secret.data?.[TLS_CERT] === undefined && explanation === undefined) return [];
-    const found = parse(dataText(secret, TLS_CERT) ?? '');
+    const isPair = secret.data?.[TLS_CERT] !== undefined || explanation !== undefined;
+    if (!isPair && secret.kubeconfigs === undefined) return [];
+    const found = isPair ? parse(dataText(secret, TLS_CERT) ?? '') : clientOf(secret.kubeconfigs ?? {});
     const [leaf] = found.certificates;
     const signers = leaf === undefined ? [] : lookUp(leaf, holders);
     const own = refOf('Secret', secret.metadata);
@@ -73,6 +77,22 @@ export function isRevisionCopy({ metadata }: KubeObject): boolean {
   return (metadata?.ownerReferences ?? []).some(
     ({ kind, name }) => kind === 'ConfigMap' && name.startsWith('revision-status-'),
   );
+}
+
+/** Monitoring keeps copies of certificates under names that end in a digest of what is inside (spec 70, 5.3). */
+const HASHED_COPY = 'monitoring.openshift.io/hash';
+
+function isOriginal(object: KubeObject): boolean {
+  return !isRevisionCopy(object) && object.metadata?.labels?.[HASHED_COPY] === undefined;
+}
+
+/** Kubeconfigs of one Secret mostly hold the same certificate; where they do not, the one that ends first is what counts. */
+function clientOf(kubeconfigs: Readonly<Record<string, readonly string[]>>): PemContent {
+  const contents = Object.values(kubeconfigs).flatMap(texts => texts.map(parse));
+  const broken = contents.find(({ problem }) => problem !== undefined);
+  if (broken !== undefined) return broken;
+  const end = ({ certificates: [first] }: PemContent) => first?.notAfter.getTime() ?? 0;
+  return contents.toSorted((a, b) => end(a) - end(b))[0] ?? parse('');
 }
 
 function parse(text: string): PemContent {
@@ -97,6 +117,9 @@ function certificateItem(
     ...stateOf(certificate, next, broken, options),
     certificate: certificate && factsOf(certificate),
     chainLength: rest.length,
+    ...(secret.data?.[TLS_CERT] === undefined && secret.kubeconfigs !== undefined
+      ? { kubeconfigs: Object.keys(secret.kubeconfigs) }
+      : {}),
     component: annotations['openshift.io/owning-component'],
     description: annotations['openshift.io/description'],
     purpose: chain?.purpose,
@@ -113,9 +136,10 @@ function bundleItem(
 ): { item: BundleItem; certificates: readonly Certificate[] } | undefined {
   const { now } = options;
   const explanation = explanations.get(keyOf('ConfigMap', configMap.metadata ?? {}));
-  const keys = BUNDLE_KEYS.filter(key => (configMap.data?.[key] ?? '').includes('-----BEGIN CERTIFICATE-----'));
+  const found = authoritiesIn(configMap);
+  const keys = found.map(({ key }) => key);
   if (keys.length === 0 && explanation === undefined) return undefined;
-  const texts = keys.map(key => parse(configMap.data?.[key] ?? ''));
+  const texts = found.map(({ text }) => parse(text));
   const certificates = texts.flatMap(text => text.certificates);
   const problem = texts.find(text => text.problem !== undefined)?.problem;
   const annotations = annotationsOf(configMap);
@@ -138,6 +162,19 @@ function bundleItem(
     notes: explanation?.notes ?? [],
   };
   return { item, certificates };
+}
+
+/** The texts with CA certificates: those under the keys that are known for it, else those of kubeconfigs. */
+function authoritiesIn({ data = {} }: ConfigMap): { key: string; text: string }[] {
+  const known = BUNDLE_KEYS.flatMap(key => {
+    const text = data[key] ?? '';
+    return text.includes('-----BEGIN CERTIFICATE-----') ? [{ key, text }] : [];
+  });
+  if (known.length > 0) return known;
+  return Object.entries(data).flatMap(([key, text]) => {
+    const { authorities = [] } = certificatesOfKubeconfig(text) ?? {};
+    return authorities.length > 0 ? [{ key, text: authorities.map(({ pem }) => pem).join('\n') }] : [];
+  });
 }
 
 function stateOf(

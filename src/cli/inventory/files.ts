@@ -1,8 +1,8 @@
 import { type Dirent, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadAll } from 'js-yaml';
-import type { KubeObject } from '../../kube/resource.ts';
 import { UsageError } from '../usage-error.ts';
+import { type FileObject, isRecord, objectFrom } from './shape.ts';
 
 /** Limits on what is read from a folder somebody points us at. */
 const LARGEST_FILE_BYTES = 64 * 1024 * 1024;
@@ -11,12 +11,9 @@ const MOST_FILES = 100_000;
 const DEEPEST_FOLDER = 32;
 const MOST_OBJECTS = 200_000;
 
-/** An object of a file: named, of a kind, and with texts where texts belong. */
-export type FileObject = KubeObject & { kind: string; metadata: { name: string } };
-
 export interface LoadedObjects {
   readonly objects: readonly FileObject[];
-  /** Documents that are no objects. */
+  /** Documents that are no objects, or of a wrong shape. */
   readonly others: number;
   readonly warnings: readonly string[];
 }
@@ -29,8 +26,10 @@ export function loadObjects(paths: readonly string[]): LoadedObjects {
     const folder = path !== '-' && isFolder(path);
     for (const file of folder ? filesBelow(path) : [path]) {
       for (const document of readDocuments(file, budget, folder ? found.warnings : undefined)) {
-        if (isObject(document)) found.objects.push(document);
+        const object = objectFrom(document);
+        if (typeof object === 'object') found.objects.push(object);
         else found.others++;
+        if (typeof object === 'string') found.warnings.push(`${file === '-' ? 'standard input' : file}: ${object}`);
       }
       if (found.objects.length > MOST_OBJECTS) {
         throw new UsageError(`${path} holds more than ${MOST_OBJECTS} objects`);
@@ -105,22 +104,4 @@ function itemsOf(document: unknown): unknown[] {
   return items.flatMap((item: unknown) =>
     itemsOf(isRecord(item) && item.kind === undefined && itemKind ? { ...item, kind: itemKind } : item),
   );
-}
-
-/** Only what we rely on: a kind, a name, and maps of texts where maps of texts belong. */
-function isObject(object: unknown): object is FileObject {
-  if (!isRecord(object) || typeof object.kind !== 'string' || !isRecord(object.metadata)) return false;
-  const { name, namespace, annotations, labels } = object.metadata;
-  if (typeof name !== 'string' || (namespace !== undefined && typeof namespace !== 'string')) return false;
-  const isData = object.kind !== 'Secret' && object.kind !== 'ConfigMap' ? true : isTextMap(object.data);
-  return isData && isTextMap(annotations) && isTextMap(labels);
-}
-
-function isTextMap(value: unknown): boolean {
-  if (value === undefined || value === null) return true;
-  return isRecord(value) && Object.values(value).every(text => typeof text === 'string');
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

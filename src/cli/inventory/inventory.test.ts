@@ -3,11 +3,12 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
+import { dump } from 'js-yaml';
 import type { Node, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { NOT_AFTER } from '../../certrotation/annotations.ts';
 import { KubeError } from '../../kube/error.ts';
 import { MemoryKube } from '../../kube/memory.ts';
-import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
+import { CONFIG_MAPS, type KubeObject, SECRETS } from '../../kube/resource.ts';
 import { bundleOf, NOW, secretOf, testClient, testServing, testSigner } from '../testing.ts';
 import { UsageError } from '../usage-error.ts';
 import { loadObjects } from './files.ts';
@@ -145,6 +146,76 @@ describe('certificates of a cluster', () => {
     assert.deepEqual(
       inventory([client, copy]).certificates.map(({ metadata }) => metadata.name),
       ['client'],
+    );
+  });
+});
+
+describe('certificates in places other than tls.crt and ca-bundle.crt (spec 70, 5.2)', () => {
+  const kubeconfig = (ca: string, client: string, key: string, isYaml: boolean) => {
+    const text = JSON.stringify({
+      clusters: [{ name: 'c', cluster: { server: 'https://x', 'certificate-authority-data': base64(ca) } }],
+      users: [
+        { name: 'none', user: {} },
+        { name: 'u', user: { 'client-certificate-data': base64(client), 'client-key-data': base64(key) } },
+      ],
+    });
+    return isYaml ? dump(JSON.parse(text)) : text;
+  };
+  const base64 = (text: string) => Buffer.from(text).toString('base64');
+  const pemOf = (secret: Secret, key: string) => Buffer.from(secret.data?.[key] ?? '', 'base64').toString();
+
+  for (const isYaml of [true, false]) {
+    test(`client certificates of kubeconfigs in Secrets, as ${isYaml ? 'YAML' : 'JSON'}, without their keys`, async () => {
+      const { signer, client, signerSecret, bundle } = await cluster();
+      const late = secretOf('late', await testClient(signer, 'late', 10), 'target');
+      const ca = bundle.data?.['ca-bundle.crt'] ?? '';
+      const configs = [client, late].map(secret =>
+        kubeconfig(ca, pemOf(secret, 'tls.crt'), pemOf(secret, 'tls.key'), isYaml),
+      );
+      const holder: Secret = {
+        metadata: { namespace: 'ns', name: 'kubeconfigs' },
+        data: { a: base64(configs[0] ?? ''), b: base64(configs[1] ?? ''), token: base64('clusters: users: {') },
+      };
+      assert.ok(!JSON.stringify(withoutPrivateData(holder)).includes(base64(pemOf(client, 'tls.key')).slice(40, 80)));
+      const { certificates } = inventory([signerSecret, holder], [bundle]);
+      const found = certificates.find(({ metadata }) => metadata.name === 'kubeconfigs');
+      assert.deepEqual(
+        [found?.certificate?.subject, found?.kubeconfigs, found?.signedBy?.name, found?.trustedBy.map(r => r.name)],
+        ['late', ['a', 'b'], 'signer', ['bundle']],
+      );
+    });
+  }
+
+  test('CAs of kubeconfigs in ConfigMaps, and of the image registry', async () => {
+    const { client, bundle } = await cluster();
+    const ca = bundle.data?.['ca-bundle.crt'] ?? '';
+    const metadata = (name: string) => ({ namespace: 'ns', name });
+    const { bundles } = inventory(
+      [],
+      [
+        { metadata: metadata('config'), data: { kubeconfig: kubeconfig(ca, pemOf(client, 'tls.crt'), '', true) } },
+        { metadata: metadata('registry'), data: { 'image-registry.openshift-image-registry.svc..5000': ca } },
+      ],
+    );
+    assert.deepEqual(
+      bundles.map(item => [item.metadata.name, item.keys, item.certificates.length]),
+      [
+        ['config', ['kubeconfig'], 1],
+        ['registry', ['image-registry.openshift-image-registry.svc..5000'], 1],
+      ],
+    );
+  });
+
+  test('copies that monitoring keeps are left out (spec 70, 5.3)', async () => {
+    const { client, bundle } = await cluster();
+    const hashed = <T extends KubeObject>(object: T): T => ({
+      ...object,
+      metadata: { ...object.metadata, name: 'copy', labels: { 'monitoring.openshift.io/hash': 'abc' } },
+    });
+    const { certificates, bundles } = inventory([client, hashed(client)], [bundle, hashed(bundle)]);
+    assert.deepEqual(
+      [...certificates, ...bundles].map(({ metadata }) => metadata.name),
+      ['client', 'bundle'],
     );
   });
 });

@@ -36,6 +36,8 @@ export interface CertificateItem {
   readonly certificate?: CertificateFacts | undefined;
   /** Further certificates in the same file: the way up to the root. */
   readonly chainLength: number;
+  /** The keys of the Secret it is in, where those are kubeconfigs. */
+  readonly kubeconfigs?: readonly string[] | undefined;
   readonly component?: string | undefined;
   readonly description?: string | undefined;
   readonly purpose?: string | undefined;

@@ -1,10 +1,13 @@
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { loadSecret, TLS_CERT, TLS_KEY } from '../../certrotation/secret.ts';
+import { certificatesOfKubeconfig } from './kubeconfig.ts';
 
 /** A Secret without anything private: what every command but the writing ones works with. */
 export interface PublicSecret extends Secret {
   /** What is wrong with certificate and key together; empty: nothing; absent: the key was not there to look at. */
   keyProblem?: string | undefined;
+  /** Client certificates of the kubeconfigs inside, by key of the Secret. */
+  kubeconfigs?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
 /** What `oc adm inspect` writes in place of a private value. */
@@ -14,7 +17,17 @@ const ELIDED = /^\d+ bytes long$/;
 export function withoutPrivateData(secret: Secret): PublicSecret {
   const { data = {}, ...rest } = secret;
   const kept: Record<string, string> = {};
-  for (const [key, value] of Object.entries(data)) kept[key] = isPublic(key) ? value : elided(value);
+  const kubeconfigs: Record<string, readonly string[]> = {};
+  for (const [key, value] of Object.entries(data)) {
+    if (isPublic(key)) {
+      kept[key] = value;
+      continue;
+    }
+    const text = Buffer.from(value, 'base64').toString('latin1');
+    kept[key] = ELIDED.test(text) ? value : Buffer.from(`${text.length} bytes long`).toString('base64');
+    const { clients = [] } = certificatesOfKubeconfig(text) ?? {};
+    if (clients.length > 0) kubeconfigs[key] = clients.map(({ pem }) => pem);
+  }
   const problem = keyProblem(secret);
   // Values written as plain texts are as private as the others, and so is the copy kubectl apply keeps.
   delete (rest as { stringData?: unknown }).stringData;
@@ -25,16 +38,12 @@ export function withoutPrivateData(secret: Secret): PublicSecret {
     metadata: { ...metadata, ...(annotations === undefined ? {} : { annotations: others }) },
     data: kept,
     ...(problem === undefined ? {} : { keyProblem: problem }),
+    ...(Object.keys(kubeconfigs).length === 0 ? {} : { kubeconfigs }),
   };
 }
 
 function isPublic(key: string): boolean {
   return key.endsWith('.crt') || key === 'ca-bundle';
-}
-
-function elided(value: string): string {
-  const text = Buffer.from(value, 'base64').toString('latin1');
-  return ELIDED.test(text) ? value : Buffer.from(`${text.length} bytes long`).toString('base64');
 }
 
 function keyProblem(secret: Secret): string | undefined {

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { NOT_AFTER } from '../../certrotation/annotations.ts';
 import { CLUSTER_OPERATORS } from '../../controller/cluster-operator-status.ts';
-import { CONFIG_MAPS, type KubeObject, type Resource, resource, SECRETS } from '../../kube/resource.ts';
+import { CONFIG_MAPS, type KubeObject, NODES, type Resource, resource, SECRETS } from '../../kube/resource.ts';
 import { bundleOf, secretOf, testClient, testSigner } from '../testing.ts';
 import { happeningsOf } from './changes.ts';
 
@@ -37,6 +37,27 @@ describe('what a change means to a person', async () => {
     assert.deepEqual(told(SECRETS, leaf, { ...leaf, metadata: { ...leaf.metadata, resourceVersion: '2' } }), []);
   });
 
+  test('a regeneration of a certificate whose date was missing or garbage', () => {
+    const noted = (secret: Secret, date: string | undefined): Secret => {
+      const { [NOT_AFTER]: _date, ...others } = secret.metadata?.annotations ?? {};
+      const annotations = date === undefined ? others : { ...others, [NOT_AFTER]: date };
+      return { ...secret, metadata: { ...secret.metadata, annotations } };
+    };
+    const date = '2026-02-01T00:00:00Z';
+    const kinds = (before: Secret, after: Secret) => told(SECRETS, before, after).map(([what]) => what);
+    for (const earlier of [undefined, 'garbage']) {
+      assert.deepEqual(kinds(noted(leaf, earlier), forced), ['RegenerationStarted']);
+      assert.deepEqual(kinds(noted(leaf, earlier), noted(renewed, date)), [
+        'CertificateChanged',
+        'RegenerationFinished',
+      ]);
+    }
+    assert.deepEqual(kinds(noted(leaf, date), noted(leaf, undefined)), ['RegenerationStarted']);
+    assert.deepEqual(kinds(forced, forced), []);
+    // Taken into care as it is: nothing was regenerated.
+    assert.deepEqual(kinds(noted(leaf, undefined), noted(leaf, date)), []);
+  });
+
   test('a bundle: which CA came and which went (spec 70, 9.7)', () => {
     const [before, after] = [bundleOf('ca', old), bundleOf('ca', current)];
     assert.match(
@@ -58,7 +79,7 @@ describe('what a change means to a person', async () => {
     assert.deepEqual(told(CONFIG_MAPS, status, undefined), [['RevisionPruned', 'revision 4 of etcd pruned']]);
   });
 
-  test('nodes that reach a revision, operators whose condition changes', () => {
+  test('nodes that reach a revision', () => {
     const operator = (currentRevision: number, targetRevision: number) =>
       ({
         metadata: { name: 'cluster' },
@@ -71,14 +92,74 @@ describe('what a change means to a person', async () => {
     assert.deepEqual(told(kinds, operator(1, 2), operator(2, 0)), [
       ['NodeCurrentRevisionChanged', 'n runs revision 2'],
     ]);
-    const conditions = (status: string) =>
+  });
+
+  test('an operator: what changed, messages too, under a heading that says where it is going (spec 70, 2.6)', () => {
+    const operator = (wanted: Record<string, string>, message = 'm') =>
       ({
         metadata: { name: 'etcd' },
-        status: { conditions: [{ type: 'Degraded', status, reason: 'R', message: 'm' }] },
+        status: {
+          conditions: Object.entries(wanted).map(([type, status]) => ({ type, status, reason: 'R', message })),
+        },
       }) as KubeObject;
-    assert.deepEqual(told(CLUSTER_OPERATORS, conditions('False'), conditions('True')), [
-      ['ConditionChanged', 'Degraded=True (R: m)'],
+    const healthy = { Available: 'True', Progressing: 'False', Degraded: 'False' };
+    const degraded = { ...healthy, Degraded: 'True' };
+    const { Degraded: _gone, ...withoutDegraded } = healthy;
+    for (const [before, after, wanted] of [
+      [operator({ Degraded: 'False' }), operator({ Degraded: 'True' }), [['OperatorUnstable', 'Degraded=True (R: m)']]],
+      [operator({ Degraded: 'True' }), operator({ Degraded: 'True' }), []],
+      [operator(healthy), operator(degraded), [['OperatorDestabilized', 'Degraded=True (R: m)']]],
+      [operator(degraded), operator(healthy), [['OperatorStabilized', 'Degraded=False (R: m)']]],
+      [operator(healthy), operator(withoutDegraded), [['OperatorDestabilized', 'Degraded=Unknown (Missing)']]],
+      [
+        operator({ Degraded: 'True' }),
+        operator({ Degraded: 'True' }, 'other\nlines'),
+        [['OperatorUnstable', 'Degraded=True (R: other)']],
+      ],
+      [operator(healthy), operator(healthy, 'm\nOperation cannot be fulfilled: the object has been modified'), []],
+      [
+        operator(healthy),
+        operator(healthy, 'n'),
+        [
+          ['OperatorStable', 'Available=True (R: n)'],
+          ['OperatorStable', 'Progressing=False (R: n)'],
+          ['OperatorStable', 'Degraded=False (R: n)'],
+        ],
+      ],
+    ] as const) {
+      assert.deepEqual(told(CLUSTER_OPERATORS, before, after), wanted);
+    }
+  });
+
+  test('a node: what its agent has put on the disk (spec 70, 9.7)', () => {
+    const node = (annotations: Record<string, string>): KubeObject => ({ metadata: { name: 'n', annotations } });
+    const before = node({ 'machineconfiguration.openshift.io/lastSyncedControllerConfigResourceVersion': '1' });
+    const after = node({
+      'machineconfiguration.openshift.io/lastSyncedControllerConfigResourceVersion': '2',
+      'rotunda.dev/server-ca-digest': 'a'.repeat(64),
+    });
+    assert.deepEqual(told(NODES, before, after), [
+      ['NodeReceipt', 'has the certificates of controllerconfig version 2 on its disk'],
+      ['NodeReceipt', `its kubelet verifies the API with the bundle of sha256 ${'a'.repeat(16)}`],
     ]);
-    assert.deepEqual(told(CLUSTER_OPERATORS, conditions('True'), conditions('True')), []);
+    assert.deepEqual(told(NODES, after, after), []);
+  });
+
+  test('tokens and pull secrets, whatever their type', () => {
+    const secret = (rest: Partial<Secret>, annotations = {}): Secret => ({
+      metadata: { namespace: 'ns', name: 's', annotations },
+      ...rest,
+    });
+    for (const [found, kind] of [
+      [secret({ type: 'kubernetes.io/dockerconfigjson' }), 'image pull secret'],
+      [secret({ type: 'Opaque', data: { '.dockercfg': '' } }), 'image pull secret'],
+      [secret({}, { 'openshift.io/token-secret.name': 'x' }), 'image pull secret'],
+      [secret({ type: 'kubernetes.io/service-account-token' }), 'service account token'],
+      [secret({}, { 'kubernetes.io/service-account.name': 'x' }), 'service account token'],
+    ] as const) {
+      assert.deepEqual(told(SECRETS, undefined, found), [['TokenChanged', `${kind} created`]]);
+      assert.deepEqual(told(SECRETS, found, undefined), [['TokenChanged', `${kind} deleted`]]);
+      assert.deepEqual(told(SECRETS, found, found), []);
+    }
   });
 });

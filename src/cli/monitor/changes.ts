@@ -5,11 +5,18 @@ import type { Condition } from '../../controller/condition.ts';
 import type { KubeObject } from '../../kube/resource.ts';
 import { parseRfc3339 } from '../../kube/time.ts';
 import type { MachineConfigPool } from '../../machine-config-api/machine-config.ts';
-import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG } from '../../machine-config-api/names.ts';
+import {
+  CURRENT_CONFIG,
+  DAEMON_STATE,
+  DESIRED_CONFIG,
+  LAST_SYNCED_CONTROLLER_CONFIG,
+  SERVER_CA_DIGEST,
+} from '../../machine-config-api/names.ts';
 import type { Certificate } from '../../pki/certificate.ts';
 import { readNodeStatus } from '../../staticpod/node-status.ts';
 import type { StaticPodOperatorResource } from '../../staticpod/operator.ts';
 import { isRevisionStatus, revisionOfStatus } from '../../staticpod/revision/number.ts';
+import { FORCED } from '../forced.ts';
 import { isRevisionCopy } from '../inventory/certificates.ts';
 import type { ObjectChange } from '../inventory/live-source.ts';
 import { certificatesIn } from '../inventory/relations.ts';
@@ -33,11 +40,7 @@ export function happeningsOf(change: ObjectChange): Happening[] {
     case 'Node':
       return nodeHappenings(change.before as Node | undefined, change.after as Node | undefined);
     case 'ClusterOperator':
-      return conditionHappenings('clusteroperator', change.before, change.after, [
-        'Available',
-        'Progressing',
-        'Degraded',
-      ]);
+      return operatorHappenings(change.before, change.after);
     case 'MachineConfigPool':
       return poolHappenings(change.before, change.after);
     default:
@@ -51,36 +54,58 @@ function secretHappenings(before: Secret | undefined, after: Secret | undefined)
   const about = aboutOf('secret', secret);
   const [old, current] = [before, after].map(object => object && certificatesIn(dataText(object, TLS_CERT))[0]);
   const happened: Happening[] = [];
-  const [dateBefore, dateAfter] = [before, after].map(object => object && annotationsOf(object)[NOT_AFTER]);
-  const isDate = (text: string | undefined) => text !== undefined && parseRfc3339(text) !== undefined;
-  if (before !== undefined && after !== undefined && isDate(dateBefore) && !isDate(dateAfter)) {
-    happened.push({
-      ...about,
-      what: 'RegenerationStarted',
-      text: `regeneration asked for: the date became ${JSON.stringify(dateAfter ?? '')}`,
-    });
-  }
-  if (current !== undefined && !old?.der.equals(current.der)) {
+  const isNew = current !== undefined && !old?.der.equals(current.der);
+  const regeneration =
+    before && after && regenerationOf(annotationsOf(before)[NOT_AFTER], annotationsOf(after)[NOT_AFTER], isNew);
+  if (regeneration?.what === 'RegenerationStarted') happened.push({ ...about, ...regeneration });
+  if (isNew) {
     const verb = old === undefined ? 'appeared' : 'changed';
     happened.push({ ...about, what: 'CertificateChanged', text: `certificate ${verb}: ${summaryOf(current)}` });
   }
-  if (
-    before !== undefined &&
-    after !== undefined &&
-    dateBefore !== undefined &&
-    !isDate(dateBefore) &&
-    isDate(dateAfter)
-  ) {
-    happened.push({ ...about, what: 'RegenerationFinished', text: `regeneration finished: good until ${dateAfter}` });
-  }
+  if (regeneration?.what === 'RegenerationFinished') happened.push({ ...about, ...regeneration });
   if (old !== undefined && after === undefined)
     happened.push({ ...about, what: 'CertificateDeleted', text: 'deleted' });
-  const isToken = ['kubernetes.io/service-account-token', 'kubernetes.io/dockercfg'].includes(secret.type ?? '');
-  if (isToken && (before === undefined) !== (after === undefined)) {
-    const kind = secret.type === 'kubernetes.io/dockercfg' ? 'image pull secret' : 'service account token';
-    happened.push({ ...about, what: 'TokenChanged', text: `${kind} ${after === undefined ? 'deleted' : 'created'}` });
+  const credential = credentialOf(secret);
+  if (credential !== undefined && (before === undefined) !== (after === undefined)) {
+    const text = `${credential} ${after === undefined ? 'deleted' : 'created'}`;
+    happened.push({ ...about, what: 'TokenChanged', text });
   }
   return happened;
+}
+
+/**
+ * What the noted end of validity says about a regeneration: begun when a date, or anything else, gives way to the wish for one; over when
+ * it is a date again. Where there was none at all, a date is the end of one only if the certificate is new too.
+ */
+function regenerationOf(
+  before: string | undefined,
+  after: string | undefined,
+  isNew: boolean,
+): Pick<Happening, 'what' | 'text'> | undefined {
+  const isDate = (text: string | undefined) => text !== undefined && parseRfc3339(text) !== undefined;
+  if (!isDate(after) && (isDate(before) || (after === FORCED && before !== FORCED))) {
+    return {
+      what: 'RegenerationStarted',
+      text: `regeneration asked for: the date became ${JSON.stringify(after ?? '')}`,
+    };
+  }
+  if (!isDate(before) && isDate(after) && (before !== undefined || isNew)) {
+    return { what: 'RegenerationFinished', text: `regeneration finished: good until ${after}` };
+  }
+  return undefined;
+}
+
+const PULL_SECRET_TYPES = ['kubernetes.io/dockercfg', 'kubernetes.io/dockerconfigjson'];
+
+/** Tokens and pull secrets, found the way upstream finds them: by what is in them and on them, whatever their type. */
+function credentialOf(secret: Secret): 'image pull secret' | 'service account token' | undefined {
+  const { type = '', data = {} } = secret;
+  const annotations = annotationsOf(secret);
+  if (PULL_SECRET_TYPES.includes(type) || '.dockercfg' in data || 'openshift.io/token-secret.name' in annotations) {
+    return 'image pull secret';
+  }
+  const isToken = type === 'kubernetes.io/service-account-token' || 'kubernetes.io/service-account.name' in annotations;
+  return isToken ? 'service account token' : undefined;
 }
 
 function configMapHappenings(before: ConfigMap | undefined, after: ConfigMap | undefined): Happening[] {
@@ -133,14 +158,28 @@ function nodeHappenings(before: Node | undefined, after: Node | undefined): Happ
     [DESIRED_CONFIG, 'desired config'],
     [DAEMON_STATE, 'agent'],
   ] as const) {
-    const [old, current] = [annotationsOf(before)[key], annotationsOf(after)[key]];
-    if (old !== current && current !== undefined)
-      happened.push({ ...about, what: 'NodeConfigChanged', text: `${what} is ${current}` });
+    const current = newAnnotation(before, after, key);
+    if (current !== undefined) happened.push({ ...about, what: 'NodeConfigChanged', text: `${what} is ${current}` });
+  }
+  for (const [key, receipt] of RECEIPTS) {
+    const current = newAnnotation(before, after, key);
+    if (current !== undefined) happened.push({ ...about, what: 'NodeReceipt', text: receipt(current) });
   }
   if ((before.spec?.unschedulable ?? false) !== (after.spec?.unschedulable ?? false)) {
     happened.push({ ...about, what: 'NodeCordoned', text: after.spec?.unschedulable ? 'cordoned' : 'uncordoned' });
   }
   return happened;
+}
+
+/** What agents write on their node once certificates are on its disk; revisions of static pods have receipts of their own. */
+const RECEIPTS: readonly (readonly [key: string, text: (value: string) => string])[] = [
+  [LAST_SYNCED_CONTROLLER_CONFIG, value => `has the certificates of controllerconfig version ${value} on its disk`],
+  [SERVER_CA_DIGEST, value => `its kubelet verifies the API with the bundle of sha256 ${value.slice(0, 16)}`],
+];
+
+function newAnnotation(before: Node, after: Node, key: string): string | undefined {
+  const current = annotationsOf(after)[key];
+  return current === annotationsOf(before)[key] ? undefined : current;
 }
 
 function poolHappenings(before: MachineConfigPool | undefined, after: MachineConfigPool | undefined): Happening[] {
@@ -191,22 +230,51 @@ function conditionHappenings(
   types: readonly string[],
 ): Happening[] {
   if (after === undefined) return [];
-  const conditions = (object: KubeObject | undefined) =>
-    (object as { status?: { conditions?: readonly Condition[] } } | undefined)?.status?.conditions ?? [];
-  return conditions(after)
-    .filter(({ type }) => types.includes(type))
-    .flatMap(condition => {
-      const old = conditions(before).find(({ type }) => type === condition.type);
-      if (old?.status === condition.status && old.reason === condition.reason) return [];
-      const why = [condition.reason, condition.message?.split('\n', 1)[0]].filter(Boolean).join(': ');
-      return [
-        {
-          ...aboutOf(kind, after),
-          what: 'ConditionChanged',
-          text: `${condition.type}=${condition.status}${why ? ` (${why})` : ''}`,
-        },
-      ];
-    });
+  return types
+    .map(type => [conditionOf(before, type), conditionOf(after, type)] as const)
+    .filter(([old, current]) => old.status !== current.status || old.reason !== current.reason)
+    .map(([, current]) => ({ ...aboutOf(kind, after), what: 'ConditionChanged', text: conditionText(current) }));
+}
+
+/** In a healthy cluster. */
+const STABLE = { Available: 'True', Progressing: 'False', Degraded: 'False' } as const;
+
+/** Every condition that changed, its message counting too, under a heading that says where the operator is going (spec 70, 2.6). */
+function operatorHappenings(before: KubeObject | undefined, after: KubeObject | undefined): Happening[] {
+  if (before === undefined || after === undefined) return [];
+  const isStable = (object: KubeObject) =>
+    Object.entries(STABLE).every(([type, wanted]) => conditionOf(object, type).status === wanted);
+  const [was, is] = [isStable(before), isStable(after)];
+  const heading = was ? (is ? 'Stable' : 'Destabilized') : is ? 'Stabilized' : 'Unstable';
+  return Object.keys(STABLE)
+    .map(type => [conditionOf(before, type), conditionOf(after, type)] as const)
+    .filter(
+      ([old, current]) =>
+        old.status !== current.status || old.reason !== current.reason || messageOf(old) !== messageOf(current),
+    )
+    .map(([, current]) => ({
+      ...aboutOf('clusteroperator', after),
+      what: `Operator${heading}`,
+      text: conditionText(current),
+    }));
+}
+
+function conditionOf(object: KubeObject | undefined, type: string): Condition {
+  const { conditions = [] } = (object as { status?: { conditions?: readonly Condition[] } } | undefined)?.status ?? {};
+  return conditions.find(condition => condition.type === type) ?? { type, status: 'Unknown', reason: 'Missing' };
+}
+
+function conditionText(condition: Condition): string {
+  const why = [condition.reason, messageOf(condition).split('\n', 1)[0]].filter(Boolean).join(': ');
+  return `${condition.type}=${condition.status}${why ? ` (${why})` : ''}`;
+}
+
+/** Conflicting writes are tried again at once, and say nothing about an operator. */
+function messageOf({ message = '' }: Condition): string {
+  return message
+    .split('\n')
+    .filter(line => !line.includes('the object has been modified'))
+    .join('\n');
 }
 
 function casOf(configMap: ConfigMap | undefined): readonly Certificate[] {

@@ -19,9 +19,11 @@ export function addMonitor(program: Command): void {
       )
       .description(
         'Prints a line for each new certificate, each change of a CA bundle (which CA came, which went), each regeneration asked for and\n' +
-          'done, each revision, each node that reaches one, each pool and each operator whose condition changes. Runs until interrupted.',
+          'done, each revision, each node that reaches one or has new certificates on its disk, each pool and each operator whose condition\n' +
+          'changes: OperatorStable, OperatorDestabilized, OperatorUnstable or OperatorStabilized. Runs until interrupted.',
       )
       .option('-n, --namespace <name>', 'only Secrets and ConfigMaps of this namespace')
+      .option('-A, --all-namespaces', 'all namespaces (the default)')
       .option('-o, --output <format>', 'text, or json: one object a line', 'text')
       .option('--timeout <duration>', 'stop after this time (default: never)')
       .action(async (flags: MonitorFlags) => {

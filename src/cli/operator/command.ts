@@ -12,6 +12,7 @@ interface KubeApiserverFlags extends OperatorFlags {
   readonly rotationDay?: string;
   readonly flavor: string;
   readonly image: string;
+  readonly kubernetesVersion?: string;
   readonly operatorImage?: string;
 }
 
@@ -32,9 +33,13 @@ function addKubeApiserverOperator(program: Command): void {
           'cluster the kubeconfig names. Needs the definitions in manifests/crds/.',
       ),
   )
-    .option('--rotation-day <duration>', 'length of one rotation day, for all chains (default 24h)')
+    .option(
+      '--rotation-day <duration>',
+      'length of one rotation day, for all chains, where the cluster does not say yet (default 24h)',
+    )
     .option('--flavor <name>', 'how kube-apiserver is started: kubernetes or openshift', 'kubernetes')
     .option('--image <image>', 'image with kube-apiserver', 'kube-apiserver')
+    .option('--kubernetes-version <version>', 'version of kube-apiserver in that image (default: its tag)')
     .option('--operator-image <image>', 'image with this program (default: that of the own pod, else rotunda)')
     .action(async (flags: KubeApiserverFlags) => {
       const { flavor, image } = flags;
@@ -42,11 +47,14 @@ function addKubeApiserverOperator(program: Command): void {
         throw new UsageError(`--flavor must be kubernetes or openshift, found "${flavor}"`);
       }
       const dayMs = flags.rotationDay === undefined ? undefined : rotationDayFrom(flags.rotationDay);
-      const [{ runOperator }, { runKubeApiserverOperator }, { systemKeys }] = await Promise.all([
+      const [{ runOperator }, { runKubeApiserverOperator }, { versionOfImage }, { systemKeys }] = await Promise.all([
         import('./process.ts'),
         import('../../kube-apiserver/operator.ts'),
+        import('../../kube-apiserver/operand-version.ts'),
         import('../../pki/keys.ts'),
       ]);
+      const kubernetesVersion = flags.kubernetesVersion ?? versionOfImage(image);
+      const versions = { operator: VERSION, operand: kubernetesVersion ?? 'unknown' };
       await runOperator(
         {
           name: 'kube-apiserver-operator',
@@ -59,7 +67,8 @@ function addKubeApiserverOperator(program: Command): void {
               operatorCommand: ['rotunda'],
               version: VERSION,
             };
-            await runKubeApiserverOperator({ ...tools, keys: systemKeys, program, dayMs }, signal);
+            const deps = { ...tools, keys: systemKeys, program, dayMs, kubernetesVersion, versions };
+            await runKubeApiserverOperator(deps, signal);
           },
         },
         flags,
@@ -72,6 +81,7 @@ interface EtcdFlags extends OperatorFlags {
   readonly image: string;
   readonly operatorImage?: string;
   readonly etcdVersion: string;
+  readonly layout: string;
 }
 
 function addEtcdOperator(program: Command): void {
@@ -88,13 +98,18 @@ function addEtcdOperator(program: Command): void {
     .option('--image <image>', 'image with etcd', 'etcd')
     .option('--operator-image <image>', 'image with this program (default: that of the own pod, else rotunda)')
     .option('--etcd-version <version>', 'version of etcd in that image', 'unknown')
+    .option('--layout <release>', 'objects and change of signers as in 4.16 (by hand) or later (by itself)', 'later')
     .action(async (flags: EtcdFlags) => {
+      const { layout } = flags;
+      if (layout !== '4.16' && layout !== 'later') {
+        throw new UsageError(`--layout must be 4.16 or later, found "${layout}"`);
+      }
       const dayMs = flags.rotationDay === undefined ? undefined : rotationDayFrom(flags.rotationDay);
-      const [{ runOperator }, { ensureCluster }, { etcdProgram }, { profileLater }] = await Promise.all([
+      const [{ runOperator }, { ensureCluster }, { etcdProgram }, { chosenProfile }] = await Promise.all([
         import('./process.ts'),
         import('../../etcd/ensure-cluster.ts'),
         import('../../etcd/program.ts'),
-        import('../../etcd/profile.ts'),
+        import('../../etcd/chosen-profile.ts'),
       ]);
       const { image, etcdVersion: version } = flags;
       await runOperator(
@@ -109,9 +124,11 @@ function addEtcdOperator(program: Command): void {
               command: ['rotunda'],
               listenOn: 'all',
               withMetricsProxy: true,
+              guards: true,
             };
             await ensureCluster(tools.kube, signal);
-            await etcdProgram({ ...tools, operand, profile: profileLater(dayMs) }).run(signal);
+            const profile = await chosenProfile(tools.kube, { layout, dayMs }, signal);
+            await etcdProgram({ ...tools, operand, profile }).run(signal);
           },
         },
         flags,

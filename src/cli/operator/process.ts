@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { ObjectReference } from 'kubernetes-types/core/v1.d.ts';
-import { startHealthServer } from '../../controller/health.ts';
+import { type Check, startHealthServer } from '../../controller/health.ts';
 import { createLog, type Log } from '../../controller/log.ts';
 import { createRegistry, type Registry } from '../../controller/metrics.ts';
 import { HttpKube } from '../../kube/client.ts';
@@ -17,6 +17,7 @@ import { loadAccess } from '../../kube/kubeconfig.ts';
 import { acquireLease, type LeaseOptions } from '../../kube/lease.ts';
 import type { Kube } from '../../kube/port.ts';
 import { NAMESPACES, PODS } from '../../kube/resource.ts';
+import { type Verbosity, verbosityOfLog } from '../../staticpod/log-level.ts';
 import { durationFrom, listenAddressFrom, logLevelFrom } from '../flag-values.ts';
 import { UsageError } from '../usage-error.ts';
 
@@ -50,7 +51,11 @@ export interface OperatorTools {
   /** A recorder for events about one object. */
   eventsAbout(involved: ObjectReference): EventRecorder;
   readonly log: Log;
+  /** Of the log, for operators that are told how much to say while they run. */
+  readonly verbosity: Verbosity;
   readonly registry: Registry;
+  /** What `/livez` asks; work adds its checks, and a failing one has the process restarted. */
+  readonly live: Record<string, Check>;
   /** Where this process finds the API. */
   readonly apiServer: URL;
   /** The image this process runs from; undefined outside a pod. */
@@ -78,7 +83,9 @@ export async function runOperator(operator: OperatorProcess, flags: OperatorFlag
     correlation: SINGLETON_CORRELATION,
     onError: error => log.warn({ err: error }, 'an event could not be written'),
   });
-  const health = await startHealthServer({ clock: systemClock, metrics: registry, host, port });
+  const live: Record<string, Check> = {};
+  const onError = (check: string, error: unknown) => log.warn({ check, err: error }, 'a health check failed');
+  const health = await startHealthServer({ clock: systemClock, live, metrics: registry, host, port, onError });
   log.info({ url: health.url }, 'serving health and metrics');
   try {
     const { reference, error } = await findInvolvedObject(kube, operator.namespace, process.env.POD_NAME);
@@ -87,7 +94,8 @@ export async function runOperator(operator: OperatorProcess, flags: OperatorFlag
     const eventsAbout = (involved: ObjectReference) => writer.recorder(operator.name, involved);
     const apiServer = (await access.connection()).server;
     const ownImage = () => imageOf(kube, operator.namespace, process.env.POD_NAME);
-    const tools = { clock: systemClock, events, eventsAbout, log, registry, apiServer, ownImage };
+    const verbosity = verbosityOfLog(log);
+    const tools = { clock: systemClock, events, eventsAbout, log, verbosity, registry, live, apiServer, ownImage };
     if (flags.leaderElect) await workAsLeader(operator, kube, tools, electionFrom(flags), stop);
     else await operator.work({ ...tools, kube }, stop);
   } catch (error) {

@@ -4,18 +4,21 @@ import { UsageError } from '../usage-error.ts';
 /** What `-o` asks for. */
 export type OutputFormat =
   | { readonly kind: 'table' | 'wide' | 'json' | 'yaml' | 'name' }
-  | { readonly kind: 'jsonpath'; readonly template: string };
+  | { readonly kind: 'jsonpath' | 'custom-columns'; readonly template: string };
+
+export const MACHINE_FORMATS = 'json, yaml, name, jsonpath=<template> or custom-columns=<HEADER:path,...>';
+const FORMATS = `table, wide, ${MACHINE_FORMATS}`;
 
 export function withOutputFlag(command: Command): Command {
-  return command.option('-o, --output <format>', 'table, wide, json, yaml, name or jsonpath=<template>', 'table');
+  return command.option('-o, --output <format>', FORMATS, 'table');
 }
 
 export function outputFormatFrom(text: string): OutputFormat {
-  const [, template] = /^jsonpath=(.*)$/s.exec(text) ?? [];
-  if (template !== undefined) {
-    if (template === '')
-      throw new UsageError('-o jsonpath needs a template, such as jsonpath={.items[*].metadata.name}');
-    return { kind: 'jsonpath', template };
+  const [, kind, template] = /^(jsonpath|custom-columns)=(.*)$/s.exec(text) ?? [];
+  if (kind === 'jsonpath' || kind === 'custom-columns') {
+    const example = kind === 'jsonpath' ? '{.items[*].metadata.name}' : 'NAME:.metadata.name,STATE:.state';
+    if (!template) throw new UsageError(`-o ${kind} needs a template, such as ${kind}=${example}`);
+    return { kind, template };
   }
   switch (text) {
     case 'table':
@@ -25,6 +28,15 @@ export function outputFormatFrom(text: string): OutputFormat {
     case 'name':
       return { kind: text };
     default:
-      throw new UsageError(`--output must be table, wide, json, yaml, name or jsonpath=<template>, found "${text}"`);
+      throw new UsageError(`--output must be ${FORMATS}, found "${text}"`);
   }
+}
+
+/** The format of a command that has sentences for people instead of a table; undefined: those. */
+export function machineFormatFrom(text: string): OutputFormat | undefined {
+  if (text === 'text') return undefined;
+  if (!/^(?:json|yaml|name|(?:jsonpath|custom-columns)=.*)$/s.test(text)) {
+    throw new UsageError(`--output must be text, ${MACHINE_FORMATS}, found "${text}"`);
+  }
+  return outputFormatFrom(text);
 }

@@ -20,6 +20,12 @@ describe("kubectl's jsonpath", () => {
     ['{.items[*].metadata.name}', 'a b c'],
     ['{.items[0].metadata.name} and {.items[-1].metadata.name}', 'a and c'],
     ['{.items[0:2].n}', '1 2'],
+    ['{.items[0:3:2].n}', '1 3'],
+    ['{.items[::2].n}', '1 3'],
+    ['{.items[1::].n}', '2 3'],
+    ['{.items[0,2].n}', '1 3'],
+    ['{.items[2, 0:1, 7].n}', '3 1'],
+    ['{.items[0]["n", \'tags\'][*]}', 'p q'],
     ['{range .items[*]}{.metadata.name}={.n}{"\\n"}{end}', 'a=1\nb=2\nc=3\n'],
     ["{.items[0].metadata.labels['x.y/z']}", 'one'],
     ['{.items[0].metadata.labels.x\\.y/z}', 'one'],
@@ -39,7 +45,19 @@ describe("kubectl's jsonpath", () => {
     test(template, () => assert.equal(evaluateJsonPath(parseJsonPath(template), DOCUMENT), wanted));
   }
 
-  for (const wrong of ['{', '{.a', '{.items[}', '{.items[?(@.n>)]}', '{end}', '{range .items[*]}', '{"a', "{['a'}"]) {
+  for (const wrong of [
+    '{',
+    '{.a',
+    '{.items[}',
+    '{.items[?(@.n>)]}',
+    '{end}',
+    '{range .items[*]}',
+    '{"a',
+    "{['a'}",
+    '{.items[0:2:0]}',
+    '{.items[0,]}',
+    '{.items[0:1:2:3]}',
+  ]) {
     test(`${wrong} is refused with the place`, () => {
       assert.throws(
         () => parseJsonPath(wrong),

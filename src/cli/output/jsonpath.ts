@@ -1,8 +1,8 @@
 import { UsageError } from '../usage-error.ts';
 
 /**
- * kubectl's JSONPath templates: texts with `{...}` in between. Inside: paths (`.a.b`, `['a.b']`, `[0]`, `[-1]`, `[0:2]`, `[*]`,
- * `..a`, `[?(@.a=="b")]`), quoted texts, and `range ... end`.
+ * kubectl's JSONPath templates: texts with `{...}` in between. Inside: paths (`.a.b`, `['a.b']`, `[0]`, `[-1]`, `[0:2]`, `[0:9:2]`,
+ * `[0,2]`, `[*]`, `..a`, `[?(@.a=="b")]`), quoted texts, and `range ... end`.
  */
 export type Template = readonly Part[];
 
@@ -15,11 +15,17 @@ type Path = readonly Step[];
 
 type Step =
   | { readonly kind: 'root' }
-  | { readonly kind: 'field'; readonly names: readonly string[] }
+  | { readonly kind: 'field'; readonly name: string }
   | { readonly kind: 'every' }
   | { readonly kind: 'descend' }
   | { readonly kind: 'index'; readonly index: number }
-  | { readonly kind: 'slice'; readonly from?: number | undefined; readonly to?: number | undefined }
+  | {
+      readonly kind: 'slice';
+      readonly from?: number | undefined;
+      readonly to?: number | undefined;
+      readonly by?: number | undefined;
+    }
+  | { readonly kind: 'union'; readonly steps: readonly Step[] }
   | { readonly kind: 'filter'; readonly left: Path; readonly test?: { operator: string; value: Scalar | Path } };
 
 type Scalar = string | number | boolean | null;
@@ -41,6 +47,11 @@ export function evaluateJsonPath(template: Template, document: unknown): string 
   return template.map(part => evaluatePart(part, document, document)).join('');
 }
 
+/** Everything the paths of a template find in a document. */
+export function jsonPathValues(template: Template, document: unknown): unknown[] {
+  return template.flatMap(part => (part.kind === 'path' ? walk(part.path, document, document) : []));
+}
+
 function evaluatePart(part: Part, root: unknown, current: unknown): string {
   switch (part.kind) {
     case 'text':
@@ -54,7 +65,8 @@ function evaluatePart(part: Part, root: unknown, current: unknown): string {
   }
 }
 
-function textOf(value: unknown): string {
+/** A value as it stands in the output: texts as they are, all else as JSON. */
+export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
@@ -69,7 +81,7 @@ function apply(step: Step, value: unknown, root: unknown): unknown[] {
     case 'root':
       return [root];
     case 'field':
-      return step.names.flatMap(name => (isRecord(value) && Object.hasOwn(value, name) ? [value[name]] : []));
+      return isRecord(value) && Object.hasOwn(value, step.name) ? [value[step.name]] : [];
     case 'every':
       return childrenOf(value);
     case 'descend':
@@ -77,7 +89,11 @@ function apply(step: Step, value: unknown, root: unknown): unknown[] {
     case 'index':
       return Array.isArray(value) ? value.slice(step.index, step.index === -1 ? undefined : step.index + 1) : [];
     case 'slice':
-      return Array.isArray(value) ? value.slice(step.from, step.to) : [];
+      return Array.isArray(value)
+        ? value.slice(step.from, step.to).filter((_, index) => index % (step.by ?? 1) === 0)
+        : [];
+    case 'union':
+      return step.steps.flatMap(inner => apply(inner, value, root));
     case 'filter':
       return childrenOf(value).filter(child => passes(step, root, child));
   }
@@ -179,7 +195,7 @@ class Reader {
         if (this.#peek() === '*') {
           this.#at++;
           steps.push({ kind: 'every' });
-        } else if (/[^[\s})\]=!<>.]/.test(this.#peek())) steps.push({ kind: 'field', names: [this.#name()] });
+        } else if (/[^[\s})\]=!<>.]/.test(this.#peek())) steps.push({ kind: 'field', name: this.#name() });
       } else if (next === '[') {
         steps.push(this.#bracket());
       } else {
@@ -203,23 +219,30 @@ class Reader {
     this.#at++;
     this.#blanks();
     if (this.#takeText('?(')) return this.#filter();
-    if (this.#takeText('*')) return this.#closeBracket({ kind: 'every' });
-    if (this.#peek() === "'" || this.#peek() === '"') {
-      const names = [this.#quoted()];
+    const steps = [this.#choice()];
+    this.#blanks();
+    while (this.#takeText(',')) {
       this.#blanks();
-      while (this.#takeText(',')) {
-        this.#blanks();
-        names.push(this.#quoted());
-        this.#blanks();
-      }
-      return this.#closeBracket({ kind: 'field', names });
+      steps.push(this.#choice());
+      this.#blanks();
     }
-    const [whole, from, colon, to] = /^(-?\d+)?(:)?(-?\d+)?/.exec(this.#text.slice(this.#at)) as RegExpExecArray;
+    const [only, ...others] = steps;
+    return this.#closeBracket(only !== undefined && others.length === 0 ? only : { kind: 'union', steps });
+  }
+
+  /** One of what may stand between the commas of a bracket. */
+  #choice(): Step {
+    if (this.#takeText('*')) return { kind: 'every' };
+    if (this.#peek() === "'" || this.#peek() === '"') return { kind: 'field', name: this.#quoted() };
+    const [whole, from, rest, to, by] = /^(-?\d+)?(:(-?\d+)?(?::(-?\d+)?)?)?/.exec(
+      this.#text.slice(this.#at),
+    ) as RegExpExecArray;
     if (whole === '') this.#fail('expected an index, a quoted name, * or ?( after [');
-    this.#at += whole.length;
-    if (colon === undefined) return this.#closeBracket({ kind: 'index', index: Number(from) });
     const number = (text: string | undefined) => (text === undefined ? undefined : Number(text));
-    return this.#closeBracket({ kind: 'slice', from: number(from), to: number(to) });
+    if (by !== undefined && Number(by) <= 0) this.#fail(`a step must be above 0, found ${by}`);
+    this.#at += whole.length;
+    if (rest === undefined) return { kind: 'index', index: Number(from) };
+    return { kind: 'slice', from: number(from), to: number(to), by: number(by) };
   }
 
   #filter(): Step {

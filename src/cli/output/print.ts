@@ -1,5 +1,6 @@
 import { dump } from 'js-yaml';
 import { printTable, visible } from '../table.ts';
+import { parseCustomColumns, printCustomColumns } from './custom-columns.ts';
 import type { OutputFormat } from './format.ts';
 import { evaluateJsonPath, parseJsonPath } from './jsonpath.ts';
 
@@ -38,7 +39,8 @@ export function printItems<T extends object>(
     case 'json':
     case 'yaml':
     case 'jsonpath':
-      return printDocument(documentOf(listing, items, isSingle), format);
+    case 'custom-columns':
+      return printDocument(documentOf(listing, items, isSingle), format, withHeader);
     case 'name':
       return items.map(item => `${visible(listing.name(item))}\n`).join('');
     default: {
@@ -57,11 +59,23 @@ export function printItems<T extends object>(
 }
 
 /** One document for machines. */
-export function printDocument(document: object, format: OutputFormat): string {
+export function printDocument(document: object | readonly object[], format: OutputFormat, withHeader = true): string {
   // Through JSON first: dates become texts, and what is undefined disappears.
-  if (format.kind === 'yaml') return dump(JSON.parse(JSON.stringify(document)), { lineWidth: -1, noRefs: true });
-  if (format.kind === 'jsonpath') {
-    return evaluateJsonPath(parseJsonPath(format.template), JSON.parse(JSON.stringify(document)));
+  const plain = () => JSON.parse(JSON.stringify(document)) as object;
+  switch (format.kind) {
+    case 'yaml':
+      return dump(plain(), { lineWidth: -1, noRefs: true });
+    case 'jsonpath':
+      return evaluateJsonPath(parseJsonPath(format.template), plain());
+    case 'custom-columns':
+      return printCustomColumns(format.template, plain(), withHeader);
+    default:
+      return `${JSON.stringify(document, undefined, 2)}\n`;
   }
-  return `${JSON.stringify(document, undefined, 2)}\n`;
+}
+
+/** A template that is wrong is refused before anything is asked or done. */
+export function refuseBadTemplate(format: OutputFormat): void {
+  if (format.kind === 'jsonpath') parseJsonPath(format.template);
+  if (format.kind === 'custom-columns') parseCustomColumns(format.template);
 }

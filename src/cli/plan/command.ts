@@ -1,12 +1,18 @@
 import type { Command } from 'commander';
 import { type SourceFlags, withSourceFlags } from '../cluster-flags.ts';
+import { withExamples } from '../examples.ts';
+import { listed } from '../flag-values.ts';
 import { withOutputFlag } from '../output/format.ts';
 
-export interface PlanFlags extends SourceFlags {
+/** What every look into the future takes. */
+export interface ForecastFlags extends SourceFlags {
   readonly days: string;
   readonly force?: readonly string[] | undefined;
   readonly now?: string | undefined;
   readonly output: string;
+}
+
+export interface PlanFlags extends ForecastFlags {
   readonly onlyEffects?: boolean | undefined;
 }
 
@@ -20,23 +26,31 @@ export function addPlan(program: Command): void {
         'when, to which object, why, and which processes on which nodes reload or restart for it. With --force it answers "what if I\n' +
         'regenerate this now". Needs no private keys and writes nothing.',
     );
-  withOutputFlag(withSourceFlags(command))
+  withForecastFlags(command)
+    .option('--only-effects', 'leave out what changes no process on any node')
+    .action(async (flags: PlanFlags) => {
+      const { runPlan } = await import('./run.ts');
+      await runPlan(flags);
+    });
+  withExamples(
+    command,
+    'rotunda plan --days 30',
+    'rotunda plan --force secret/openshift-kube-apiserver-operator/loadbalancer-serving-signer',
+    'rotunda plan --from must-gather/ -o json',
+  );
+}
+
+export function withForecastFlags(command: Command): Command {
+  return withOutputFlag(withSourceFlags(command))
     .option(
       '--days <number>',
       'how far to look ahead, in days of 24 h or in rotation days where those are shorter',
       '90',
     )
-    .option('--force <object...>', 'as if these were regenerated now: secret/<namespace>/<name>')
-    .option('--only-effects', 'leave out what changes no process on any node')
-    .option('--now <time>', 'begin at this moment, RFC 3339 (default: the clock)')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  rotunda plan --days 30\n' +
-        '  rotunda plan --force secret/openshift-kube-apiserver-operator/loadbalancer-serving-signer\n' +
-        '  rotunda plan --from must-gather/ -o json',
+    .option(
+      '--force <object>',
+      'as if secret/<namespace>/<name> were regenerated now; repeatable, or joined by commas',
+      listed,
     )
-    .action(async (flags: PlanFlags) => {
-      const { runPlan } = await import('./run.ts');
-      await runPlan(flags);
-    });
+    .option('--now <time>', 'begin at this moment, RFC 3339 (default: the clock)');
 }

@@ -1,8 +1,9 @@
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
 import { ETCD_NAMESPACE } from '../../etcd/names.ts';
 import { OPERAND_NAMESPACE } from '../../kube-apiserver/namespaces.ts';
-import { rolloutEffect } from '../../machine-config/effect.ts';
+import { type RolloutEffect, rolloutEffect } from '../../machine-config/effect.ts';
 import { nodesOfPool } from '../../machine-config/pool/membership.ts';
+import type { MachineConfig } from '../../machine-config-api/machine-config.ts';
 import { CONTROL_PLANE_NODE_LABEL, CURRENT_CONFIG, MASTER_NODE_LABEL } from '../../machine-config-api/names.ts';
 import { effectOfChange } from '../../trust/effect.ts';
 import { deliveriesOf, type NodeSet, type TrustGraph } from '../../trust/graph.ts';
@@ -71,7 +72,7 @@ export function pendingReboots({ pools, nodes, machineConfigs }: PlanObjects, no
     }
     const effects = behind.map((node): PlanEffect => {
       const [from, to] = [configs.get(node.metadata?.annotations?.[CURRENT_CONFIG] ?? ''), configs.get(wanted)];
-      const action = from === undefined || to === undefined ? 'reboot' : rolloutEffect(from, to).action;
+      const action = from === undefined || to === undefined ? 'reboot' : actionBetween(from, to, notes);
       const kind =
         action === 'reboot'
           ? 'reboot'
@@ -85,4 +86,15 @@ export function pendingReboots({ pools, nodes, machineConfigs }: PlanObjects, no
     const reason = `machineconfigpool/${name} goes to ${wanted}`;
     return [{ at: now.toISOString(), change: 'reboot' as const, reason, effects }];
   });
+}
+
+/** A config that cannot be read is reported; what it does is then the worst that can happen. */
+function actionBetween(from: MachineConfig, to: MachineConfig, notes: string[]): RolloutEffect['action'] {
+  try {
+    return rolloutEffect(from, to).action;
+  } catch (error) {
+    const note = `what ${to.metadata?.name} does cannot be told: ${(error as Error).message}`;
+    if (!notes.includes(note)) notes.push(note);
+    return 'reboot';
+  }
 }

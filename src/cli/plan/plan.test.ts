@@ -16,10 +16,12 @@ import { decideHostnames } from '../../kube-apiserver/rotation/hostnames.ts';
 import { rotationUnits } from '../../kube-apiserver/rotation/units.ts';
 import { NOW, prepareCluster, testClock } from '../../kube-apiserver/testing.ts';
 import { systemKeys } from '../../pki/keys.ts';
+import { FORCED } from '../forced.ts';
 import { clusterSource } from '../inventory/source.ts';
+import { rehearse } from '../simulate/rehearse.ts';
 import type { PlanEvent } from './model.ts';
 import { type PlanObjects, readPlanObjects } from './objects.ts';
-import { FORCED, simulate } from './simulate.ts';
+import { simulate } from './simulate.ts';
 import { PlanWorld } from './world.ts';
 
 const SIGNER = { namespace: 'openshift-kube-apiserver-operator', name: 'kube-control-plane-signer' };
@@ -128,6 +130,30 @@ describe('what the plan says is what then happens', () => {
     objects = await readPlanObjects(clusterSource(engine.kube));
   });
   after(() => engine.close());
+
+  test('lived through, nobody ever refuses anybody, forced signers included (spec 70, 9.1)', async () => {
+    const now = clock.now();
+    const until = new Date(now.getTime() + days(60));
+    const { refusals, checked, looks } = await rehearse(objects, {
+      now,
+      until,
+      force: [{ kind: 'Secret', ...SIGNER }],
+    });
+    assert.deepEqual(refusals, []);
+    assert.ok(checked >= 3 && looks > 10, `${checked} sides, ${looks} looks`);
+  });
+
+  test('while no operator runs certificates end, and all is well soon after they run again', async () => {
+    const now = clock.now();
+    const [stoppedUntil, until] = [40, 60].map(count => new Date(now.getTime() + days(count))) as [Date, Date];
+    const { refusals } = await rehearse(objects, { now, until, stoppedUntil });
+    assert.ok(refusals.length > 0);
+    for (const { since, until: end = '', reason } of refusals) {
+      assert.ok(since > now.toISOString() && since < stoppedUntil.toISOString());
+      assert.equal(end, stoppedUntil.toISOString());
+      assert.match(reason, /ended at/);
+    }
+  });
 
   test('a must-gather without keys gives the same plan as the cluster itself', async () => {
     const options = { now: clock.now(), until: new Date(clock.now().getTime() + days(30)) };

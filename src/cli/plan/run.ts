@@ -4,7 +4,7 @@ import { withSource } from '../inventory/open.ts';
 import { nowFrom } from '../moment.ts';
 import { objectRefFrom } from '../object-refs.ts';
 import { outputFormatFrom } from '../output/format.ts';
-import { API_VERSION, type Listing, printDocument, printItems } from '../output/print.ts';
+import { API_VERSION, type Listing, printDocument, printItems, refuseBadTemplate } from '../output/print.ts';
 import { secondsText } from '../output/time.ts';
 import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
@@ -19,17 +19,16 @@ const MOST_DAYS = 3660;
 
 export async function runPlan(flags: PlanFlags): Promise<void> {
   const now = nowFrom(flags.now);
-  const dayCount = wholeNumberFrom('--days', flags.days, 1, MOST_DAYS);
+  const dayCount = daysFrom(flags);
   const format = outputFormatFrom(flags.output);
-  const force = (flags.force ?? []).map(text => objectRefFrom('--force', text));
-  const wrong = force.find(({ kind }) => kind !== 'Secret');
-  if (wrong !== undefined) throw new UsageError(`--force takes Secrets, found ${objectText(wrong)}`);
+  refuseBadTemplate(format);
+  const force = forceFrom(flags);
   const objects = await withSource(flags, readPlanObjects);
   for (const ref of force) requirePresent(objects, ref);
   const until = new Date(now.getTime() + dayCount * rotationDayFrom(objects));
   const plan = await simulate(objects, { now, until, force });
   const events = flags.onlyEffects ? plan.events.filter(({ effects }) => effects.length > 0) : plan.events;
-  if (format.kind === 'table' || format.kind === 'wide' || format.kind === 'name') {
+  if (['table', 'wide', 'name', 'custom-columns'].includes(format.kind)) {
     process.stdout.write(printItems(LISTING, events, format));
     process.stderr.write(summaryOf({ ...plan, events }));
     for (const note of plan.notes) process.stderr.write(`note: ${visible(note)}\n`);
@@ -38,7 +37,20 @@ export async function runPlan(flags: PlanFlags): Promise<void> {
   }
 }
 
-function requirePresent({ secrets }: PlanObjects, { namespace, name }: ObjectRef): void {
+/** `--days`. */
+export function daysFrom({ days }: Pick<PlanFlags, 'days'>): number {
+  return wholeNumberFrom('--days', days, 1, MOST_DAYS);
+}
+
+/** `--force`: Secrets to be regenerated now. */
+export function forceFrom({ force = [] }: Pick<PlanFlags, 'force'>): ObjectRef[] {
+  const refs = force.map(text => objectRefFrom('--force', text));
+  const wrong = refs.find(({ kind }) => kind !== 'Secret');
+  if (wrong !== undefined) throw new UsageError(`--force takes Secrets, found ${objectText(wrong)}`);
+  return refs;
+}
+
+export function requirePresent({ secrets }: PlanObjects, { namespace, name }: ObjectRef): void {
   const isThere = secrets.some(({ metadata }) => metadata?.namespace === namespace && metadata.name === name);
   if (!isThere) throw new Error(`secret "${name}" not found in namespace ${namespace}`);
 }

@@ -11,6 +11,7 @@ import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
 import { copyName } from '../../staticpod/revision/number.ts';
 import { joinGraphs } from '../../trust/graph.ts';
 import { type ObjectRef, objectText } from '../../trust/object.ts';
+import { FORCED } from '../forced.ts';
 import { isRevisionCopy } from '../inventory/certificates.ts';
 import { deriveAll } from './derived.ts';
 import { effectsAt, nodeNames, operandsToRollOut, pendingReboots } from './effects.ts';
@@ -26,10 +27,11 @@ export interface PlanOptions {
   readonly until: Date;
   /** Secrets whose date is taken away at `now`, as the regenerate commands do. */
   readonly force?: readonly ObjectRef[] | undefined;
+  /** Nobody rotates anything before. */
+  readonly stoppedUntil?: Date | undefined;
+  /** Looks at the world at the beginning and whenever something happened, and says when to look again even if nothing does. */
+  readonly observe?: ((world: PlanWorld) => Promise<Date | undefined>) | undefined;
 }
-
-/** What the upstream verbs write in place of the end of validity (spec 70, 2.1). */
-export const FORCED = 'force-regeneration';
 
 /** More events than this mean that something rotates without end. */
 const MOST_EVENTS = 20_000;
@@ -42,7 +44,7 @@ const MOST_ROUNDS = 12;
  */
 export async function simulate(objects: PlanObjects, options: PlanOptions): Promise<Plan> {
   const simulation = await Simulation.begin(objects, options);
-  await simulation.runUntil(options.until);
+  await simulation.runUntil(options);
   return {
     from: options.now.toISOString(),
     to: options.until.toISOString(),
@@ -51,7 +53,8 @@ export async function simulate(objects: PlanObjects, options: PlanOptions): Prom
   };
 }
 
-const GRAPH = joinGraphs(kubeApiserverTrust(), etcdTrust());
+/** Who shows and verifies what in the clusters that are simulated. */
+export const TRUST = joinGraphs(kubeApiserverTrust(), etcdTrust());
 
 class Simulation {
   readonly events: PlanEvent[] = [];
@@ -121,12 +124,17 @@ class Simulation {
     this.events.push(...pendingReboots(this.#objects, world.now, this.notes));
   }
 
-  async runUntil(end: Date): Promise<void> {
+  async runUntil({ until: end, stoppedUntil, observe }: PlanOptions): Promise<void> {
+    const look = async () => (await observe?.(this.#world))?.getTime() ?? Number.POSITIVE_INFINITY;
+    let lookAtMs = await look();
     for (;;) {
-      const next = Math.min(...this.#due.values(), this.#etcdDueMs, this.#derivedDueMs);
+      const earliest = Math.min(...this.#due.values(), this.#etcdDueMs, this.#derivedDueMs);
+      const dueMs = Math.max(earliest, stoppedUntil?.getTime() ?? 0);
+      const next = Math.min(dueMs, lookAtMs);
       if (next > end.getTime()) return;
       await this.#world.clock.advanceTo(new Date(next));
-      await this.#instant();
+      if (next === dueMs) await this.#instant();
+      lookAtMs = await look();
       if (this.events.length > MOST_EVENTS) {
         this.notes.push(`stopped after ${MOST_EVENTS} events`);
         return;
@@ -198,7 +206,7 @@ class Simulation {
   async #embedded(changed: readonly ObjectRef[]): Promise<ObjectRef[]> {
     const names = new Set(changed.map(objectText));
     const found: ObjectRef[] = [];
-    for (const { from, to, kind } of GRAPH.flows) {
+    for (const { from, to, kind } of TRUST.flows) {
       if (kind !== 'embedded' || !names.has(objectText(from)) || found.some(ref => objectText(ref) === objectText(to)))
         continue;
       const isThere = this.#objects.secrets.some(
@@ -213,7 +221,7 @@ class Simulation {
 
   /** New revisions for what changed, each static pod once. */
   async #rollOut(changed: readonly ObjectRef[]): Promise<void> {
-    for (const { operand, because } of operandsToRollOut(GRAPH, changed)) {
+    for (const { operand, because } of operandsToRollOut(TRUST, changed)) {
       const nodes = nodeNames(this.#objects.nodes, 'control-plane');
       if (nodes.length === 0) continue;
       this.#note({
@@ -246,7 +254,7 @@ class Simulation {
 
   #note(event: Omit<PlanEvent, 'at' | 'effects'> & Partial<Pick<PlanEvent, 'effects'>>): void {
     const effects =
-      event.effects ?? (event.object === undefined ? [] : effectsAt(GRAPH, event.object, this.#objects.nodes));
+      event.effects ?? (event.object === undefined ? [] : effectsAt(TRUST, event.object, this.#objects.nodes));
     this.events.push({ at: this.#world.now.toISOString(), ...event, effects });
   }
 }

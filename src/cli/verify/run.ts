@@ -1,4 +1,3 @@
-import { dump } from 'js-yaml';
 import { ALL_CERTS } from '../../etcd/names.ts';
 import { etcdTrust } from '../../etcd/trust.ts';
 import { getIfPresent } from '../../kube/get.ts';
@@ -7,21 +6,20 @@ import { CONFIG_MAPS, NODES, SECRETS } from '../../kube/resource.ts';
 import { CLUSTER, INFRASTRUCTURES } from '../../kube-apiserver/resources.ts';
 import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
 import { objectsOfCluster, type ReadArtefact } from '../../trust/artefact.ts';
-import type { EdgeReport } from '../../trust/edge-counter.ts';
+import type { EdgeReport, Refusal } from '../../trust/edge-counter.ts';
 import { joinGraphs, type TrustGraph } from '../../trust/graph.ts';
 import { Prober } from '../../trust/prober.ts';
 import { withCluster } from '../cluster.ts';
 import { positiveDurationFrom } from '../cluster-flags.ts';
-import { API_VERSION } from '../output/print.ts';
-import { printTable } from '../table.ts';
+import { type OutputFormat, outputFormatFrom } from '../output/format.ts';
+import { API_VERSION, type Listing, printDocument, printItems, refuseBadTemplate } from '../output/print.ts';
 import { UsageError } from '../usage-error.ts';
 import type { VerifyFlags } from './command.ts';
 import { routesFrom } from './routes.ts';
 
 export async function runVerify(wanted: readonly string[], flags: VerifyFlags): Promise<void> {
-  if (!['table', 'wide', 'json', 'yaml'].includes(flags.output)) {
-    throw new UsageError(`--output must be table, wide, json or yaml, found "${flags.output}"`);
-  }
+  const format = outputFormatFrom(flags.output);
+  refuseBadTemplate(format);
   const timeoutMs = positiveDurationFrom('--timeout', flags.timeout);
   const graph = graphOf(wanted, flags.serverOnly ?? false);
   await withCluster(flags, async ({ kube }) => {
@@ -32,7 +30,7 @@ export async function runVerify(wanted: readonly string[], flags: VerifyFlags): 
     const prober = new Prober({ graph, routes: routesFrom(nodes, infrastructure), read: readFrom(kube), timeoutMs });
     await prober.probe();
     const { edges } = prober.snapshot();
-    process.stdout.write(render(edges, flags.output));
+    process.stdout.write(render(edges, format));
     const refused = edges.filter(({ refused: count }) => count > 0);
     const silent = edges.filter(({ unreachable }) => unreachable > 0);
     process.stderr.write(
@@ -81,21 +79,29 @@ export function readFrom(kube: Kube): ReadArtefact {
       : read(artefact, place);
 }
 
-function render(edges: readonly EdgeReport[], format: string): string {
-  if (format === 'json')
-    return `${JSON.stringify({ apiVersion: API_VERSION, kind: 'Verification', edges }, undefined, 2)}\n`;
-  if (format === 'yaml')
-    return dump(JSON.parse(JSON.stringify({ apiVersion: API_VERSION, kind: 'Verification', edges })));
-  const rows = edges.map(edge => [
-    edge.edge,
-    verdictOf(edge),
-    String(edge.accepted),
-    String(edge.refused),
-    String(edge.unreachable),
-    detailOf(edge),
-  ]);
-  return printTable(['CONNECTION', 'RESULT', 'ACCEPTED', 'REFUSED', 'NO-ANSWER', 'DETAIL'], rows);
+function render(edges: readonly EdgeReport[], format: OutputFormat): string {
+  if (['table', 'wide', 'name', 'custom-columns'].includes(format.kind)) return printItems(LISTING, edges, format);
+  return printDocument({ apiVersion: API_VERSION, kind: 'Verification', edges }, format);
 }
+
+const LISTING: Listing<EdgeReport> = {
+  kind: 'Edge',
+  columns: [
+    { header: 'CONNECTION', cell: ({ edge }) => edge },
+    { header: 'RESULT', cell: verdictOf },
+    { header: 'ACCEPTED', cell: ({ accepted }) => String(accepted) },
+    { header: 'REFUSED', cell: ({ refused }) => String(refused) },
+    { header: 'NO-ANSWER', cell: ({ unreachable }) => String(unreachable) },
+    { header: 'LAST-ACCEPTED', isWide: true, cell: ({ lastAcceptedAt = '' }) => lastAcceptedAt },
+    { header: 'DETAIL', cell: ({ refusals: [first], skipped = '' }) => (first ? refusalText(first) : skipped) },
+    {
+      header: 'FURTHER-REFUSALS',
+      isWide: true,
+      cell: ({ refusals }) => refusals.slice(1).map(refusalText).join('; '),
+    },
+  ],
+  name: ({ edge }) => edge,
+};
 
 function verdictOf({ refused, accepted, unreachable }: EdgeReport): string {
   if (refused > 0) return 'Refused';
@@ -103,7 +109,6 @@ function verdictOf({ refused, accepted, unreachable }: EdgeReport): string {
   return unreachable > 0 ? 'NoAnswer' : 'Skipped';
 }
 
-function detailOf({ refusals: [first], skipped }: EdgeReport): string {
-  if (first === undefined) return skipped ?? '';
-  return `the ${first.by} refuses, from ${first.from} to ${first.to}: ${first.reason}`;
+function refusalText({ by, from, to, reason }: Refusal): string {
+  return `the ${by} refuses, from ${from} to ${to}: ${reason}`;
 }

@@ -6,12 +6,19 @@ import { withCluster } from '../cluster.ts';
 import { namespaceFrom, positiveDurationFrom } from '../cluster-flags.ts';
 import { inventoryOf, readObjects } from '../inventory/read.ts';
 import { clusterSource, type ObjectSource } from '../inventory/source.ts';
+import { machineFormatFrom, type OutputFormat } from '../output/format.ts';
+import { API_VERSION, printDocument, refuseBadTemplate } from '../output/print.ts';
 import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
 import type { WaitFlags } from './command.ts';
 
-/** What is still missing, in words; empty: nothing. */
+/** What is still missing, in words; empty: nothing. Throws `NotThere` for names that nothing has. */
 type Question = (source: ObjectSource) => Promise<readonly string[]>;
+
+class NotThere extends Error {}
+
+/** As `oc adm wait-for-stable-cluster` has it: operators take turns, and one good moment says little (spec 70, 3). */
+const STABLE_FOR = '5m';
 
 const ASK_EVERY_MS = seconds(1);
 const ASK_EVERY_LATER_MS = seconds(5);
@@ -19,19 +26,30 @@ const ASK_EVERY_LATER_MS = seconds(5);
 /** Asks until nothing is missing, for long enough, or the time is over. */
 export async function runWait(objects: readonly string[], flags: WaitFlags): Promise<void> {
   const timeoutMs = positiveDurationFrom('--timeout', flags.timeout);
-  const stableMs = parseGoDuration(flags.minimumStablePeriod);
-  if (stableMs === undefined || stableMs < 0) {
-    throw new UsageError(`--minimum-stable-period must be a duration such as 5m, found "${flags.minimumStablePeriod}"`);
-  }
-  if (stableMs >= timeoutMs) throw new UsageError('--timeout must be longer than --minimum-stable-period');
   const question = questionFrom(objects, flags);
+  const stablePeriod = flags.minimumStablePeriod ?? (flags.for === 'stable' ? STABLE_FOR : '0s');
+  const stableMs = parseGoDuration(stablePeriod);
+  if (stableMs === undefined || stableMs < 0) {
+    throw new UsageError(`--minimum-stable-period must be a duration such as 5m, found "${stablePeriod}"`);
+  }
+  if (stableMs >= timeoutMs)
+    throw new UsageError(`--timeout must be longer than --minimum-stable-period, which is ${stablePeriod}`);
+  const format = machineFormatFrom(flags.output);
+  if (format !== undefined) refuseBadTemplate(format);
+  const began = performance.now();
   await withCluster(flags, async ({ kube }) => {
     const source = clusterSource(kube);
-    const began = performance.now();
     let goodSince: number | undefined;
     let told = '';
+    let hasAnswered = false;
     for (;;) {
-      const missing = await question(source).catch((error: unknown) => {
+      const answer = question(source).then(found => {
+        hasAnswered = true;
+        return found;
+      });
+      const missing = await answer.catch((error: unknown) => {
+        // What was there once comes back; a name that nothing ever had is a mistake.
+        if (error instanceof NotThere && hasAnswered) return [error.message];
         // API servers restart while certificates change; that is part of what is waited for.
         if (!isTransient(error)) throw error;
         return [`the API does not answer: ${(error as Error).message}`];
@@ -45,7 +63,15 @@ export async function runWait(objects: readonly string[], flags: WaitFlags): Pro
       if (nowMs - began >= timeoutMs) throw new Error(`gave up after ${flags.timeout}: ${told}`);
       await sleep(systemClock, Math.min(nowMs - began < 60_000 ? ASK_EVERY_MS : ASK_EVERY_LATER_MS, timeoutMs));
     }
-  }).then(() => process.stdout.write(`${flags.for}${objects.length > 0 ? `: ${objects.join(', ')}` : ''}\n`));
+  });
+  process.stdout.write(render(flags.for, objects, performance.now() - began, format));
+}
+
+function render(what: string, objects: readonly string[], waitedMs: number, format: OutputFormat | undefined): string {
+  if (format === undefined) return `${what}${objects.length > 0 ? `: ${objects.join(', ')}` : ''}\n`;
+  if (format.kind === 'name') return objects.map(object => `${object}\n`).join('');
+  const waitedSeconds = Math.round(waitedMs / 1000);
+  return printDocument({ apiVersion: API_VERSION, kind: 'WaitResult', for: what, objects, waitedSeconds }, format);
 }
 
 function questionFrom(objects: readonly string[], flags: WaitFlags): Question {
@@ -89,7 +115,9 @@ async function unstableOperators(source: ObjectSource): Promise<string[]> {
   return operators.flatMap(({ metadata, status }) => {
     const wrong = Object.entries(WANTED).flatMap(([type, wanted]) => {
       const found = status?.conditions?.find(condition => condition.type === type);
-      return found?.status === wanted ? [] : [`${type}=${found?.status ?? 'Unknown'}`];
+      if (found?.status === wanted) return [];
+      const since = found?.lastTransitionTime === undefined ? '' : ` since ${found.lastTransitionTime}`;
+      return [`${type}=${found?.status ?? 'Unknown'}${since}`];
     });
     return wrong.length === 0 ? [] : [`${metadata?.name} is ${wrong.join(', ')}`];
   });
@@ -105,7 +133,7 @@ async function pendingCertificates(
     const found = certificates.filter(
       ({ metadata }) => metadata.name === name && (namespace === undefined || metadata.namespace === namespace),
     );
-    if (found.length === 0) return [`secret/${name} is not there`];
+    if (found.length === 0) throw new NotThere(`secret/${name} is not there`);
     return found
       .filter(({ state }) => state !== 'Good')
       .map(({ state, problem }) => `secret/${name} is ${state}: ${problem ?? ''}`);
@@ -138,7 +166,7 @@ async function behindPools(source: ObjectSource, names: readonly string[]): Prom
   const { pools } = inventoryOf(await readObjects(source, { parts: ['pools'] }), new Date());
   return names.flatMap(name => {
     const pool = pools.find(({ metadata }) => metadata.name === name);
-    if (pool === undefined) return [`pool/${name} is not there`];
+    if (pool === undefined) throw new NotThere(`pool/${name} is not there`);
     return pool.updated ? [] : [`pool/${name}: ${pool.updatedCount} of ${pool.machineCount} machines updated`];
   });
 }
