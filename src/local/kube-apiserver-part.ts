@@ -44,6 +44,8 @@ export const kubeApiserverPart: ClusterPart = {
         events: events('kube-apiserver-operator', OPERATOR_NAMESPACE),
         log: log.child({ operator: 'kube-apiserver' }),
         program: PROGRAM,
+        // Nodes here have no kubelet whose version could be too old.
+        versions: { operator: VERSION, operand: VERSION },
         dayMs: options.dayMs,
         keyAlgorithm: options.keyAlgorithm,
         minReadyMs: options.minReadyMs,

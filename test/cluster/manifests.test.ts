@@ -20,7 +20,7 @@ const COMPONENTS =
   'crds namespaces inventory kube-apiserver-operator etcd-operator machine-config daemon monitoring'.split(' ');
 /** Every cluster has them. */
 const GIVEN_NAMESPACES = ['default', 'kube-system', 'kube-public'];
-const GIVEN_ROLES = ['system:node-bootstrapper'];
+const GIVEN_ROLES = ['system:node-bootstrapper', 'system:image-puller'];
 const WRITES = ['create', 'update', 'patch', 'delete', 'deletecollection', 'bind', 'escalate', 'impersonate', '*'];
 
 interface Manifest extends KubeObject {
@@ -72,6 +72,13 @@ describe('manifests', { skip: 'missing' in kubectl && kubectl.missing }, () => {
       const account = `ServiceAccount ${each.metadata?.namespace}/${each.spec?.template?.spec.serviceAccountName}`;
       assert.ok(accounts.has(account), `${idOf(each)}: no ${account}`);
     }
+  });
+
+  test('the account of nodes may pull from the internal registry (spec 50, 3.2, step 6)', () => {
+    const roles = all.flatMap(({ roleRef, subjects = [] }) =>
+      subjects.some(({ name }) => name === 'machine-os-puller') ? [roleRef?.name] : [],
+    );
+    assert.deepEqual(roles, ['system:image-puller']);
   });
 
   test('every container runs a command of this program, with flags that it knows, from the image of this version', () => {

@@ -1,6 +1,6 @@
 import { controllerMetrics, createRegistry, type Registry } from '../../src/controller/metrics.ts';
 import { agentMetrics } from '../../src/daemon/agent/metrics.ts';
-import { expirationMetrics } from '../../src/etcd/metrics.ts';
+import { expirationMetrics, raftTermMetrics } from '../../src/etcd/metrics.ts';
 import { certificateMetrics } from '../../src/kube-apiserver/metrics/certificates.ts';
 import { clusterMetrics, terminationMetrics } from '../../src/kube-apiserver/metrics/cluster.ts';
 import { connectivityMetrics } from '../../src/kube-apiserver/metrics/connectivity.ts';
@@ -24,7 +24,10 @@ const PROGRAMS: Record<string, (registry: Registry) => void> = {
     terminationMetrics(registry);
   },
   'check-endpoints': registry => void connectivityMetrics(registry, 'x'),
-  'etcd-operator': registry => void expirationMetrics(registry),
+  'etcd-operator': registry => {
+    expirationMetrics(registry);
+    raftTermMetrics(registry);
+  },
   'machine-config-operator': registry => void operatorMetrics(registry),
   'machine-config-controller': registry => void controllerGauges(registry),
   'machine-config-daemon': registry => void agentMetrics(registry, 'x'),

@@ -11,6 +11,13 @@ import { headingAnchors } from './operations.ts';
 /** What others export, and who. */
 const OTHERS: Record<string, readonly string[]> = {
   'the kubelet': ['container_memory_rss'],
+  etcd: [
+    'etcd_network_peer_round_trip_time_seconds_bucket',
+    'etcd_server_has_leader',
+    'etcd_server_is_leader',
+    'etcd_server_proposals_failed_total',
+    'grpc_server_handled_total',
+  ],
   'kube-state-metrics': ['kube_node_role', 'kube_node_status_allocatable', 'kube_node_status_capacity'],
   'node-exporter': [
     'node_memory_Buffers_bytes',
@@ -95,10 +102,16 @@ function labelsAfter(expr: string): Set<string> {
   return new Set(metrics.filter(({ name }) => metricNames(expr).has(name)).flatMap(({ labels }) => labels));
 }
 
-// Spec 40, 3.5; spec 50, section 12; spec 60, 13.2.
+// Spec 40, A-1 and A-2; spec 50, section 12; spec 60, 13.2.
 const UPSTREAM: [alert: string, threshold: RegExp, forTime: string | undefined, severity: string][] = [
   ['etcdSignerCAExpirationWarning', /< 730$/, '1h', 'warning'],
   ['etcdSignerCAExpirationCritical', /< 365$/, '1h', 'critical'],
+  ['etcdNoLeader', /== 0$/, '1m', 'critical'],
+  ['etcdHighNumberOfLeaderChanges', /^avg\(changes\(.*\[10m\]\)\) > 5$/, '5m', 'warning'],
+  ['etcdHighNumberOfFailedGRPCRequests', /> 10$/, '10m', 'warning'],
+  ['etcdHighNumberOfFailedGRPCRequestsCritical', /> 50$/, '10m', 'critical'],
+  ['etcdMemberCommunicationSlow', /^histogram_quantile\(0\.99, .* > 0\.15$/, '10m', 'warning'],
+  ['etcdHighNumberOfFailedProposals', /\[15m\]\)\) > 5$/, '15m', 'warning'],
   ['MCCDrainError', /^mcc_drain_err > 0$/, undefined, 'warning'],
   ['MCCPoolAlert', /^mcc_pool_alert > 0$/, undefined, 'warning'],
   ['MCDRebootError', /^mcd_reboots_failed_total > 0$/, '5m', 'critical'],

@@ -380,7 +380,6 @@ function checkObservedCopy(row: Json): void {
     },
     'cloud-config': {
       userSecret: () => some,
-      hasInTreeCloudProviders: true,
       infrastructure: { spec: { cloudConfig: { name: 'given', key: 'k' }, platformSpec: { type: 'AWS' } } },
     },
     'encryption-config': { userSecret: () => some, apiServer: { spec: { encryption: { type: 'aescbc' } } } },

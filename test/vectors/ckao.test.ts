@@ -352,7 +352,7 @@ const adapters: Record<string, (given: Json, expected: Json, t: TestContext, vec
         'external-load-balancer': [names.external],
         'internal-load-balancer': [names.internal],
       },
-      [[names.user]],
+      [{ names: [names.user], isExplicit: true }],
     );
     const serverName = given.serverName
       .replace(/^<.*cluster IP>$/, addresses.service)
