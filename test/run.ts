@@ -34,7 +34,7 @@ else {
     unit.length === 0 ? undefined : runUnitTestsApart(),
     runFiles(crossing, {
       isolation: 'process',
-      concurrency: Math.max(2, cpus().length),
+      concurrency: cpus().length + 1,
       timeout: FILE_TIMEOUT_MS,
     }),
   ]);
