@@ -8,7 +8,7 @@ import { hours, minutes } from '../kube/duration.ts';
 import { recordingEvents } from '../kube/events.ts';
 import { Informer } from '../kube/informer.ts';
 import { CONFIG_MAPS, NAMESPACES, SECRETS } from '../kube/resource.ts';
-import { systemKeys } from '../pki/keys.ts';
+import { seededKeys } from '../pki/keys.ts';
 import { HOSTNAMES, NOT_AFTER } from './annotations.ts';
 import type { SignerConfig } from './config.ts';
 import { certRotationController } from './controller.ts';
@@ -30,7 +30,7 @@ test('section 9: a controller makes its unit, follows host names, deletions and 
   const stop = new AbortController();
   const running = certRotationController({
     unit: { ...UNIT, signer: inHours(UNIT.signer), target: { ...inHours(UNIT.target), creator } },
-    rotation: { kube, clock, keys: systemKeys, locks: new ObjectLocks() },
+    rotation: { kube, clock, keys: seededKeys('controller'), locks: new ObjectLocks() },
     caches: { secrets: () => secrets, configMaps: () => configMaps },
     report: async (unit, error) => {
       reports.push(`${unit}: ${error?.message ?? 'fine'}`);

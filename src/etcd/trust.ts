@@ -131,18 +131,21 @@ function copied(profile: Profile): Flow[] {
 
 function edges({ trust }: Profile): Edge[] {
   const held = ({ configMap: name }: TrustFile): Holding => ({ object: configMap(ETCD_NAMESPACE, name) });
-  const leaf: Holding = { object: secret(ETCD_NAMESPACE, ALL_CERTS) };
+  const leaf = (prefix: string): Holding => ({
+    object: secret(ETCD_NAMESPACE, ALL_CERTS),
+    files: [`${prefix}<node>.crt`, `${prefix}<node>.key`],
+  });
   const member = (port: number, verifiesWith: Holding): Edge['server'] => ({
     process: ETCD,
     nodes: 'control-plane',
-    presents: leaf,
+    presents: leaf(port === PEER_PORT ? 'etcd-peer-' : 'etcd-serving-'),
     verifiesWith,
     endpoint: { url: `https://<node address>:${port}` },
   });
   const inPod = (process: string, verifiesWith: Holding): Side => ({
     process,
     nodes: 'control-plane',
-    presents: leaf,
+    presents: leaf('etcd-peer-'),
     verifiesWith,
   });
   const { server, metrics } = FAMILY_TABLE;
@@ -224,7 +227,7 @@ function edges({ trust }: Profile): Edge[] {
       server: {
         process: METRICS_PROXY,
         nodes: 'control-plane',
-        presents: leaf,
+        presents: leaf('etcd-serving-metrics-'),
         verifiesWith: held(trust.scrapers),
         endpoint: { url: `https://<node address>:${METRICS_PROXY_PORT}` },
       },

@@ -236,7 +236,7 @@ function toKubeApiserver(client: string, url: string, certificate: string, side:
 }
 
 function nodeAdministrator(via: string, name: string, url: string, certificate: string, serverName?: string): Edge {
-  const kubeconfig: Holding = { object: secret(OPERAND, 'node-kubeconfigs'), file: `${name}.kubeconfig` };
+  const kubeconfig: Holding = { object: secret(OPERAND, 'node-kubeconfigs'), files: [`${name}.kubeconfig`] };
   const side: Side = { process: NODE_ADMIN, nodes: 'control-plane', presents: kubeconfig, verifiesWith: kubeconfig };
   return toKubeApiserver(`node administrators, ${via}`, url, certificate, side, serverName);
 }

@@ -8,7 +8,7 @@ import type { ObjectRef } from './object.ts';
 export interface Artefact {
   /** Absent: it is in no object. */
   readonly object?: ObjectRef | undefined;
-  /** Paths on the node; `<REVISION>` stands for the revision that runs there. */
+  /** Paths on the node; `<REVISION>` stands for the revision that runs there, `<node>` for the node's name. */
   readonly files: readonly string[];
   /** Whether the files are written as the graph says; else others bring the object there in a form of their own. */
   readonly isDelivered: boolean;
@@ -42,9 +42,9 @@ export function filesOfNodes({ root, revision }: NodeFiles): ReadArtefact {
     const number = files.some(file => file.includes('<REVISION>')) ? await revision(place) : undefined;
     const texts: Record<string, string> = {};
     for (const file of files) {
-      const path = join(base, file.replaceAll('<REVISION>', String(number ?? 0)));
+      const path = join(base, atPlace(file, place).replaceAll('<REVISION>', String(number ?? 0)));
       try {
-        texts[basename(file)] = await readSmallFile(path);
+        texts[basename(path)] = await readSmallFile(path);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
         throw error;
@@ -58,15 +58,19 @@ export function filesOfNodes({ root, revision }: NodeFiles): ReadArtefact {
 export function objectsOfCluster(
   get: (object: ObjectRef) => Promise<{ readonly data?: Readonly<Record<string, string>> | undefined } | undefined>,
 ): ReadArtefact {
-  return async ({ object, files, isDelivered }) => {
+  return async ({ object, files, isDelivered }, place) => {
     const data = object && (await get(object))?.data;
     if (object === undefined || data === undefined) return undefined;
-    const wanted = isDelivered ? files.map(file => basename(file)) : Object.keys(data);
+    const wanted = isDelivered ? files.map(file => basename(atPlace(file, place))) : Object.keys(data);
     const text = (value: string) => (object.kind === 'Secret' ? Buffer.from(value, 'base64').toString() : value);
     return Object.fromEntries(
       wanted.flatMap(name => (data[name] === undefined ? [] : [[name, text(data[name])] as const])),
     );
   };
+}
+
+function atPlace(file: string, place: string): string {
+  return file.replaceAll('<node>', place);
 }
 
 /** The first of several ways that leads to something. */

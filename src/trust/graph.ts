@@ -73,8 +73,8 @@ export interface Side {
 /** An object in the hands of one side: as delivered, or as `elsewhere` says where others bring it there. */
 export interface Holding {
   readonly object: ObjectRef;
-  /** The one of its files that this side uses; absent: all of them. */
-  readonly file?: string | undefined;
+  /** Those of its files that this side uses, `<node>` standing for the name of its node; absent: all of them. */
+  readonly files?: readonly string[] | undefined;
   readonly elsewhere?: { readonly file: string; readonly takes: Takes; readonly by: string } | undefined;
 }
 
@@ -106,13 +106,13 @@ export interface Place {
 }
 
 /** Looks up where a side has what it holds; undefined where the graph does not say. */
-export function placeOf(graph: TrustGraph, { process }: Side, { object, file, elsewhere }: Holding): Place | undefined {
+export function placeOf(graph: TrustGraph, { process }: Side, held: Holding): Place | undefined {
+  const { object, elsewhere } = held;
   if (elsewhere !== undefined) return { object, files: [elsewhere.file], takes: elsewhere.takes };
   for (const delivery of deliveriesOf(graph, object)) {
     const use = delivery.uses.find(candidate => candidate.process === process);
     if (use === undefined) continue;
-    const used = file === undefined ? delivery.files : [file];
-    const files = used.map(name => `${delivery.hostDirectory}/${name}`);
+    const files = (held.files ?? delivery.files).map(name => `${delivery.hostDirectory}/${name}`);
     // A revisioned file never changes in place, whatever its reader could do (spec 20, section 7).
     const takes = delivery.carrier === 'revision' ? 'restart' : use.takes;
     return { object, files, takes, delivery };

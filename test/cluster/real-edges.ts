@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { ALL_CERTS } from '../../src/etcd/names.ts';
 import { etcdTrust } from '../../src/etcd/trust.ts';
 import { getIfPresent } from '../../src/kube/get.ts';
 import { CONFIG_MAPS, SECRETS } from '../../src/kube/resource.ts';
@@ -75,12 +74,5 @@ function reading(cluster: RealCluster): ReadArtefact {
     object === undefined && file === 'admin kubeconfig'
       ? { kubeconfig: readFileSync(cluster.kubeconfig, 'utf8') }
       : undefined;
-  const read = firstOf(admin, files, objects);
-  return (artefact, place) => {
-    // Of the gathered certificates of all nodes, a client of etcd in a pod shows that of its own node for peers.
-    const own = artefact.files
-      .filter(file => artefact.object?.name !== ALL_CERTS || file.includes('etcd-peer-'))
-      .map(file => file.replaceAll('<node>', place));
-    return read({ ...artefact, files: own }, place);
-  };
+  return firstOf(admin, files, objects);
 }

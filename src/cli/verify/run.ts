@@ -1,4 +1,3 @@
-import { ALL_CERTS } from '../../etcd/names.ts';
 import { etcdTrust } from '../../etcd/trust.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import type { Kube } from '../../kube/port.ts';
@@ -63,7 +62,7 @@ export function graphOf(wanted: readonly string[], serverOnly: boolean): TrustGr
 /** Objects of the API, each read once. The gathered certificates of etcd are those of the node that shows them. */
 export function readFrom(kube: Kube): ReadArtefact {
   const objects = new Map<string, Promise<{ data?: Record<string, string> } | undefined>>();
-  const read = objectsOfCluster(({ kind, namespace, name }) => {
+  return objectsOfCluster(({ kind, namespace, name }) => {
     const id = `${kind}/${namespace}/${name}`;
     let found = objects.get(id);
     if (found === undefined) {
@@ -73,10 +72,6 @@ export function readFrom(kube: Kube): ReadArtefact {
     }
     return found;
   });
-  return (artefact, place) =>
-    artefact.object?.name === ALL_CERTS
-      ? read({ ...artefact, files: ['crt', 'key'].map(end => `etcd-peer-${place}.${end}`) }, place)
-      : read(artefact, place);
 }
 
 function render(edges: readonly EdgeReport[], format: OutputFormat): string {
