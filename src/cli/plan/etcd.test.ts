@@ -4,7 +4,9 @@ import { startEngine } from '../../api/api.ts';
 import { NOW, TestEtcd } from '../../etcd/testing.ts';
 import { VirtualClock } from '../../kube/clock.ts';
 import { days } from '../../kube/duration.ts';
+import { CONFIG_MAPS } from '../../kube/resource.ts';
 import { clusterSource } from '../inventory/source.ts';
+import { rehearse } from '../simulate/rehearse.ts';
 import { readPlanObjects } from './objects.ts';
 import { simulate } from './simulate.ts';
 
@@ -17,6 +19,26 @@ test('a forced etcd signer: the plan names the two roll-outs and the hand-over, 
   const objects = await readPlanObjects(clusterSource(engine.kube));
   const now = clock.now();
   assert.deepEqual((await simulate(objects, { now, until: new Date(now.getTime() + days(90)) })).events, []);
+
+  const metrics = await etcd.configMap('etcd-metrics-ca-bundle');
+  await engine.kube.create(CONFIG_MAPS, {
+    metadata: {
+      namespace: 'openshift-etcd-operator',
+      name: 'etcd-metric-serving-ca',
+    },
+    data: metrics.data ?? {},
+  });
+  const forced = ['etcd-signer', 'etcd-metric-signer'].map(
+    name => ({ kind: 'Secret', namespace: 'openshift-etcd', name }) as const,
+  );
+  const copied = await readPlanObjects(clusterSource(engine.kube));
+  const { refusals, checked } = await rehearse(copied, {
+    now,
+    until: new Date(now.getTime() + days(1)),
+    force: forced,
+  });
+  // Four connections between members, in both directions; the operator's; what Prometheus sees of three metrics proxies.
+  assert.deepEqual([refusals, checked], [[], 4 * 2 * 3 + 4 + 3]);
 
   const force = [{ kind: 'Secret', namespace: 'openshift-etcd', name: 'etcd-signer' } as const];
   const { events, notes } = await simulate(objects, { now, until: now, force });
