@@ -1,3 +1,4 @@
+import { chmodSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Log, silentLog } from '../controller/log.ts';
 import { aborted } from '../kube/aborted.ts';
@@ -116,6 +117,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       NODE_COMPILE_CACHE: options.compileCache ?? join(dir, 'cache'),
       ...(api.serverName === undefined ? {} : { ROTUNDA_API_SERVER_NAME: api.serverName }),
     };
+    privateDirectory(join(dir, 'nodes'));
     for (const { name, role, index } of names) {
       nodes.push(
         new LocalNode({
@@ -194,6 +196,12 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
     await close();
     throw error;
   }
+}
+
+/** What pods are given lies below it, tokens and keys among them, with the modes that their volumes ask for. */
+function privateDirectory(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  chmodSync(path, 0o700);
 }
 
 function nodesState(nodes: readonly LocalNode[], signal: AbortSignal, changed: () => void): RunningPart {

@@ -58,6 +58,12 @@ describe('unsupported overrides (spec 30, 19.4)', () => {
     ['a list', '[1]', 'False', 'unsupportedConfigOverrides=[1]'],
     ['the YAML of one', 'foo: bar', 'False', 'setting: [foo]'],
     ['a text that says nothing', 'null', 'False', 'setting: []'],
+    [
+      'aliases, which could grow without end',
+      'a: &a [1]\nb: *a',
+      'False',
+      'unsupportedConfigOverrides=a: &a [1]\nb: *a',
+    ],
     ['two ways to one path', { 'a.b': 1, a: { b: 2 } }, 'False', 'setting: [a.b]'],
   ];
   for (const [what, overrides, status, message] of cases) {

@@ -34,11 +34,11 @@ export function overridesCondition(overrides: unknown): Condition {
   return condition(CONDITION, 'False', 'UnsupportedConfigOverridesSet', `setting: [${paths.join(' ')}]`);
 }
 
-/** Undefined when the text is not the YAML of a mapping, or of nothing; without one when it is empty. */
+/** Undefined when the text is not the YAML of a mapping, or of nothing; without one when it is empty. Aliases could grow without end. */
 function parsed(text: string): { mapping: unknown } | undefined {
   if (text === '') return { mapping: undefined };
   try {
-    const value = load(text, { schema: KUBERNETES_YAML, json: true }) ?? {};
+    const value = load(text, { schema: KUBERNETES_YAML, json: true, maxAliases: 0 }) ?? {};
     return typeof value === 'object' && !Array.isArray(value) ? { mapping: value } : undefined;
   } catch {
     return undefined;

@@ -22,7 +22,7 @@ export function certificatesOfKubeconfig(text: string): KubeconfigCertificates |
     return undefined;
   let config: unknown;
   try {
-    config = load(text, { schema: CORE_SCHEMA });
+    config = load(text, { schema: CORE_SCHEMA, maxAliases: 0 });
   } catch {
     return undefined;
   }

@@ -78,7 +78,8 @@ export async function startMetricsProxy(
     { address: hostname, port: Number(port) },
     options.serving,
     ({ url = '/', method }, response) => {
-      if (new URL(url, 'https://localhost').pathname !== '/metrics' || method !== 'GET') {
+      const [pathname] = url.split('?', 1);
+      if (pathname !== '/metrics' || method !== 'GET') {
         response.writeHead(404).end('not found\n');
         return;
       }

@@ -13,7 +13,7 @@ import { NOW } from '../testing.ts';
 import { startReloadingServer } from './reloading-server.ts';
 
 describe('the side programs listen', () => {
-  const ask = async (t: TestContext, address: string, at: string) => {
+  const started = async (t: TestContext, address: string, answer: Parameters<typeof startReloadingServer>[2]) => {
     const dir = mkdtempSync(join(tmpdir(), 'rotunda-etcd-'));
     t.after(() => rmSync(dir, { recursive: true, force: true }));
     const issued = { lifetimeMs: days(1), now: NOW, keys: systemKeys, algorithm: 'P-256' } as const;
@@ -22,16 +22,13 @@ describe('the side programs listen', () => {
     const files = { cert: join(dir, 'tls.crt'), key: join(dir, 'tls.key') };
     writeFileSync(files.cert, encodeCertificates(pair.chain));
     writeFileSync(files.key, encodePrivateKey(pair.key));
-    const server = await startReloadingServer(
-      { address, port: 0 },
-      files,
-      (_, response) => response.end('here'),
-      silentLog,
-    );
+    const server = await startReloadingServer({ address, port: 0 }, files, answer, silentLog);
     t.after(() => server.stop());
-    const { port } = new URL(server.url);
+    return new URL(server.url).port;
+  };
+  const ask = (port: string, at: string, path = '/') => {
     const answer = Promise.withResolvers<string>();
-    const options = { host: at, port, rejectUnauthorized: false, agent: false };
+    const options = { host: at, port, path, rejectUnauthorized: false, agent: false };
     get(options, response => response.once('data', data => answer.resolve(String(data)))).on('error', answer.reject);
     return answer.promise;
   };
@@ -46,7 +43,16 @@ describe('the side programs listen', () => {
   ] as const) {
     test(`told ${address}, at ${at} (A-6, P-5)`, async t => {
       if (`${address}${at}`.includes('::') && !isIPv6Here) return t.skip('this machine has no IPv6');
-      assert.equal(await ask(t, address, at), 'here');
+      const port = await started(t, address, (_, response) => response.end('here'));
+      assert.equal(await ask(port, at), 'here');
     });
   }
+
+  test('a request that trips up who answers it ends that request alone', async t => {
+    const port = await started(t, '127.0.0.1', ({ url = '' }, response) => {
+      response.end(new URL(url, 'https://localhost').pathname);
+    });
+    await assert.rejects(ask(port, '127.0.0.1', '//'));
+    assert.equal(await ask(port, '127.0.0.1', '/metrics'), '/metrics');
+  });
 });

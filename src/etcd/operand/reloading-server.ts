@@ -54,7 +54,12 @@ export async function startReloadingServer(
     (request, response) => {
       request.resume();
       void refresh();
-      answer(request, response);
+      try {
+        answer(request, response);
+      } catch (error) {
+        log.warn({ why: errorText(error) }, 'a request could not be answered');
+        response.destroy();
+      }
     },
   );
   server.on('tlsClientError', () => void refresh());

@@ -72,7 +72,7 @@ function parsed(text: string): unknown {
     );
   }
   try {
-    return load(text, { schema: SCHEMA });
+    return load(text, { schema: SCHEMA, maxAliases: 0 });
   } catch (error) {
     throw new Error('unsupportedConfigOverrides is neither JSON nor YAML', { cause: error });
   }

@@ -93,7 +93,7 @@ function kubeconfigProblem(secret: Secret): string | undefined {
   if (text.length > LARGEST_KUBECONFIG_CHARACTERS) return 'the kubeconfig is too large';
   let config: Fields;
   try {
-    config = (load(text, { schema: CORE_SCHEMA }) ?? {}) as Fields;
+    config = (load(text, { schema: CORE_SCHEMA, maxAliases: 0 }) ?? {}) as Fields;
   } catch {
     // The parser's message could quote a credential.
     return 'failed to load kubeconfig';

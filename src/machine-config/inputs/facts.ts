@@ -43,7 +43,7 @@ interface Kubeconfig {
 /** A document of somebody else's; one that cannot be read says nothing. */
 function parsed(text: string): unknown {
   try {
-    return load(text) ?? {};
+    return load(text, { maxAliases: 0 }) ?? {};
   } catch {
     return {};
   }

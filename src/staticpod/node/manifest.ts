@@ -41,7 +41,7 @@ export function decodePod(text: string, where: string): Pod {
   }
   let value: unknown;
   try {
-    value = load(text, { schema: KUBERNETES_YAML });
+    value = load(text, { schema: KUBERNETES_YAML, maxAliases: 0 });
   } catch (error) {
     const why = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
     throw new Error(`${where} is not YAML: ${why}`, { cause: error });
