@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { etcdTrust } from '../../etcd/trust.ts';
 import type { Clock } from '../../kube/clock.ts';
-import { seconds } from '../../kube/duration.ts';
 import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
 import { joinGraphs } from '../../trust/graph.ts';
 import { actionFrom, performAction, previewAction } from './actions.ts';
 import { detailOf } from './detail.ts';
+import { Guesses } from './guesses.ts';
 import { cookieOf, HttpProblem, readJson, sendJson } from './http.ts';
 import { isToken } from './identity.ts';
 import type { SessionInfo } from './model.ts';
@@ -22,10 +22,6 @@ export interface ApiOptions {
   readonly port: number;
 }
 
-/** Guesses at tokens: so many failures within the window, then everybody waits. */
-const MOST_FAILURES = 20;
-const FAILURE_WINDOW_MS = seconds(60);
-
 const TRUST = joinGraphs(kubeApiserverTrust(), etcdTrust());
 
 type Route = (call: {
@@ -39,10 +35,11 @@ type Route = (call: {
 export class Api {
   readonly #options: ApiOptions;
   readonly #cookieName: string;
-  #failures: number[] = [];
+  readonly #guesses: Guesses;
 
   constructor(options: ApiOptions) {
     this.#options = options;
+    this.#guesses = new Guesses(options.clock);
     // Cookies know no ports: two consoles on one machine must not take each other's.
     this.#cookieName = options.isTls ? `__Host-rotunda-${options.port}` : `rotunda-${options.port}`;
   }
@@ -77,7 +74,7 @@ export class Api {
       const { feed } = session.principal;
       await feed.start();
       const detail = await detailOf(feed.source, { kind: kind === 'secret' ? 'Secret' : 'ConfigMap', namespace, name });
-      if (detail === undefined) throw new HttpProblem(404, `${kind} ${namespace}/${name} is not there`);
+      if (detail === undefined) throw new HttpProblem(404, `there is no such ${kind}`);
       sendJson(response, 200, detail);
     },
     'GET /api/plan': async ({ response, url, session }) => {
@@ -110,11 +107,12 @@ export class Api {
   async #logIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { sessions, principals } = this.#options;
     const { link, token } = ((await readJson(request)) ?? {}) as { link?: unknown; token?: unknown };
-    // Nobody guesses a link; whoever has a good one gets in, whatever others are trying.
+    // Nobody guesses a link; whoever has a good one gets in, whatever others are trying, and has a place for certain.
     const isLinkGood = isToken(link) && sessions.useLink(link);
-    const principal = isLinkGood ? await principals.owner() : await this.#checkToken(token);
+    const principal = isLinkGood
+      ? await principals.owner()
+      : await this.#checkToken(token, request.socket.remoteAddress ?? '');
     if (principal === undefined) {
-      this.#failures.push(this.#options.clock.now().getTime());
       throw new HttpProblem(
         401,
         link === undefined ? 'the cluster does not know this token' : 'this link was used already or is too old',
@@ -126,12 +124,19 @@ export class Api {
     sendJson(response, 200, infoOf(opened.session));
   }
 
-  async #checkToken(token: unknown): Promise<Principal | undefined> {
-    const { principals, clock } = this.#options;
-    const nowMs = clock.now().getTime();
-    this.#failures = this.#failures.filter(atMs => nowMs - atMs < FAILURE_WINDOW_MS);
-    if (this.#failures.length >= MOST_FAILURES) throw new HttpProblem(429, 'too many failed attempts; wait a minute');
-    return isToken(token) ? principals.ofToken(token) : undefined;
+  async #checkToken(token: unknown, address: string): Promise<Principal | undefined> {
+    if (!isToken(token)) return undefined;
+    const guess = this.#guesses.begin(address);
+    if (guess === undefined) throw new HttpProblem(429, 'too many failed attempts; wait a minute');
+    let isWrong = false;
+    try {
+      const principal = await this.#options.principals.ofToken(token);
+      isWrong = principal === undefined;
+      return principal;
+    } finally {
+      // A cluster that does not answer has not called the token wrong.
+      if (!isWrong) guess.undo();
+    }
   }
 
   #cookie(value: string, lifetimeMs: number): string {

@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { startEngine } from '../../api/engine.ts';
-import { VirtualClock } from '../../kube/clock.ts';
-import { minutes, seconds } from '../../kube/duration.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, NAMESPACES, SECRETS } from '../../kube/resource.ts';
-import { bundleOf, NOW, secretOf, testClient, testSigner } from '../testing.ts';
+import { bundleOf, secretOf, testClient, testSigner } from '../testing.ts';
 import { Feed, type FeedMessage } from './feed.ts';
 import { isRefusing, type Patch, type Snapshot } from './model.ts';
-import { MOST_SESSIONS, type Principal, SESSION_MS, Sessions } from './sessions.ts';
 
 async function startKube(t: TestContext): Promise<Kube> {
   const { kube, close } = await startEngine();
@@ -84,43 +81,5 @@ describe('the live model', () => {
     assert.equal(isRefusing({ refusals: [refusal] }), true);
     assert.equal(isRefusing({ refusals: [refusal], lastAcceptedAt: '2026-01-01T00:00:02Z' }), true, 'one way of two');
     assert.equal(isRefusing({ refusals: [refusal], lastAcceptedAt: '2026-01-01T00:01:00Z' }), false);
-  });
-});
-
-describe('sessions', () => {
-  const principal = {} as Principal;
-
-  test('a link is good once and for an hour', async () => {
-    const clock = new VirtualClock(NOW);
-    const sessions = new Sessions(clock);
-    const [first, second] = [sessions.makeLink(), sessions.makeLink()];
-    assert.notEqual(first, second);
-    assert.equal(sessions.useLink(first), true);
-    assert.equal(sessions.useLink(first), false);
-    await clock.advanceTo(new Date(NOW.getTime() + minutes(61)));
-    assert.equal(sessions.useLink(second), false);
-    assert.equal(sessions.useLink('guess'), false);
-  });
-
-  test('only so many links and sessions at a time; they end by themselves and take their streams along', async () => {
-    const clock = new VirtualClock(NOW);
-    const unused: Principal[] = [];
-    const sessions = new Sessions(clock, left => unused.push(left));
-    const oldest = sessions.makeLink();
-    for (let count = 0; count < 16; count++) sessions.makeLink();
-    assert.equal(sessions.useLink(oldest), false);
-    const opened = Array.from({ length: MOST_SESSIONS }, () => sessions.open(principal));
-    assert.ok(opened.every(session => session !== undefined));
-    assert.equal(sessions.open(principal), undefined);
-    let isClosed = false;
-    opened[0]?.session.streams.add(() => {
-      isClosed = true;
-    });
-    assert.equal(sessions.find(opened[0]?.cookie), opened[0]?.session);
-    await clock.advanceTo(new Date(NOW.getTime() + SESSION_MS + seconds(1)));
-    assert.equal(sessions.find(opened[0]?.cookie), undefined);
-    assert.equal(isClosed, true);
-    assert.deepEqual(unused, [principal]);
-    assert.ok(sessions.open(principal));
   });
 });

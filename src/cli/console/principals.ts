@@ -47,7 +47,7 @@ export class Principals {
     if (identity === undefined) return undefined;
     const known = this.#users.get(digest);
     if (known !== undefined) return known;
-    const principal = this.#make(identity, kube, () => {
+    const principal = this.#make({ identity, isOwner: false, kube }, () => {
       this.#users.delete(digest);
       return kube.close();
     });
@@ -57,8 +57,7 @@ export class Principals {
 
   /** Drops the credentials of somebody who has no session any more. */
   async forget(principal: Principal): Promise<void> {
-    const isOwner = this.#owner !== undefined && (await this.#owner) === principal;
-    if (!isOwner) await principal.close();
+    if (!principal.isOwner) await principal.close();
   }
 
   async close(): Promise<void> {
@@ -71,19 +70,20 @@ export class Principals {
     const asking = new HttpKube(access);
     try {
       // Clusters before 1.28 cannot say who one is; that is no reason to lock their owner out.
-      const identity = await whoAmI(asking).catch(() => undefined);
-      return this.#make(identity ?? { user: 'the user of the kubeconfig', groups: [] }, ownerKube, async () => {});
+      const known = await whoAmI(asking).catch(() => undefined);
+      const identity = known ?? { user: 'the user of the kubeconfig', groups: [] };
+      return this.#make({ identity, isOwner: true, kube: ownerKube }, async () => {});
     } finally {
       await asking.close();
     }
   }
 
-  #make(identity: Identity, kube: Kube, release: () => Promise<void>): Principal {
+  #make(who: Pick<Principal, 'identity' | 'isOwner' | 'kube'>, release: () => Promise<void>): Principal {
+    const { kube } = who;
     const { server, prober, clock, onUnauthorized, onError } = this.#options;
     const feed = new Feed({ kube, server, prober, clock, onError, onUnauthorized: () => onUnauthorized(principal) });
     const principal: Principal = {
-      identity,
-      kube,
+      ...who,
       feed,
       async close() {
         // From here on nobody gets it any more.

@@ -7,6 +7,7 @@ import { type Api, startApi } from '../../api/api.ts';
 import type { Access } from '../../kube/access.ts';
 import { HttpKube } from '../../kube/client.ts';
 import { days } from '../../kube/duration.ts';
+import { KubeError } from '../../kube/error.ts';
 import { loadAccess } from '../../kube/kubeconfig.ts';
 import { CONFIG_MAPS, EVENTS, NAMESPACES, resource, SECRETS, SERVICE_ACCOUNTS } from '../../kube/resource.ts';
 import { issueServing, issueSigner } from '../../pki/issue.ts';
@@ -269,6 +270,57 @@ describe('the server of the console', () => {
     }
     const { about } = JSON.parse(bodies[1] ?? '') as Snapshot;
     assert.ok(about.limits.some(limit => limit.startsWith('events: ns/loud looks like key material')));
+  });
+
+  test('a refusal that would quote key material is sent without it and ends nothing', { timeout: 20_000 }, async t => {
+    const quoted = 'LS0tLS1CRUdJTi';
+    class LoudKube extends HttpKube {
+      override get(): Promise<never> {
+        return Promise.reject(new KubeError(422, 'Invalid', `invalid: ${quoted}`));
+      }
+    }
+    const loud = new LoudKube(access);
+    t.after(() => loud.close());
+    const served = await start(t, { kube: loud });
+    const session = await logIn(served);
+    const asked = await call(`${served.url}/api/objects/secret/x/${quoted}`, { headers: session });
+    assert.deepEqual([asked.status, JSON.parse(asked.text)], [404, { error: 'there is no such secret' }]);
+    const action = { kind: 'regenerate', object: { namespace: NAMESPACE, name: 'leaf' } };
+    const refused = await post(`${served.url}/api/actions`, action, session);
+    assert.equal(refused.status, 502);
+    assert.ok(!refused.text.includes(quoted), refused.text);
+    assert.equal((await call(`${served.url}/api/session`, { headers: session })).status, 200);
+  });
+
+  test('guesses that come all at once have an end too', async t => {
+    const { url } = await start(t);
+    const guess = (_: unknown, index: number) => post(`${url}/api/login`, { token: `wrong-${index}` });
+    const statuses = (await Promise.all(Array.from({ length: 30 }, guess))).map(({ status }) => status);
+    assert.equal(statuses.filter(status => status === 401).length, 20);
+    assert.equal(statuses.filter(status => status === 429).length, 10);
+  });
+
+  test('what is no token was no guess: it locks nobody out', async t => {
+    const served = await start(t);
+    for (let attempt = 0; attempt < 21; attempt++) {
+      assert.equal((await post(`${served.url}/api/login`, { link: 'old' })).status, 401);
+    }
+    await logIn(served, { token: await tokenOf('late') });
+  });
+
+  test('one user logging in again and again ends its own oldest session, never those of others', async t => {
+    const served = await start(t);
+    const [owner, other] = [await logIn(served), await logIn(served, { token: await tokenOf('quiet') })];
+    const token = await tokenOf('busy');
+    const sessions: Record<string, string>[] = [];
+    for (let login = 0; login < 70; login++) sessions.push(await logIn(served, { token }));
+    const isIn = async (headers: Record<string, string>) =>
+      (await call(`${served.url}/api/session`, { headers })).status === 200;
+    const open = await Promise.all(sessions.map(isIn));
+    assert.deepEqual(open.lastIndexOf(false), 70 - 8 - 1);
+    assert.equal(open.filter(Boolean).length, 8);
+    assert.ok((await isIn(owner)) && (await isIn(other)));
+    await logIn(served);
   });
 
   test('the stream tells everything, then what changes, and goes on where it broke off', async t => {

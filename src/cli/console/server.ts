@@ -13,6 +13,7 @@ import { ActionRefused } from './actions.ts';
 import { Api } from './api.ts';
 import type { HandshakeSource } from './feed.ts';
 import { allowedHosts, bracketed, HttpProblem, isLoopback, sendJson, setSecurityHeaders } from './http.ts';
+import { holdsKeyMaterial } from './key-material.ts';
 import { loadPage, type Page } from './page.ts';
 import { Principals } from './principals.ts';
 import { Sessions } from './sessions.ts';
@@ -90,7 +91,13 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
   const api = new Api({ sessions, principals, clock, isTls, port: actualPort });
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     setSecurityHeaders(response, isTls);
-    answer(request, response, { page, api, hosts, isTls }).catch((error: unknown) => fail(response, error, log));
+    answer(request, response, { page, api, hosts, isTls })
+      .catch((error: unknown) => fail(response, error, log))
+      // Nobody's request ends the process.
+      .catch((error: unknown) => {
+        log.error({ err: error }, 'a request to the console could not even be refused');
+        response.destroy();
+      });
   });
   // Watching from the start makes the first page quick, and its history complete.
   principals
@@ -154,7 +161,10 @@ function fail(response: ServerResponse, error: unknown, log: Log): void {
   else {
     // What is left of a body that was refused is not waited for.
     if (status === 413) response.setHeader('connection', 'close');
-    sendJson(response, status, { error: message });
+    // Messages quote: requests, and what the cluster says of them.
+    sendJson(response, status, {
+      error: holdsKeyMaterial(message) ? 'refused; the reason looks like key material' : message,
+    });
   }
 }
 

@@ -9,6 +9,8 @@ import type { Action } from './model.ts';
 /** Somebody who acts with one set of credentials; shared by all sessions that logged in with the same. */
 export interface Principal {
   readonly identity: Identity;
+  /** Whoever started the console, and comes in with its links. */
+  readonly isOwner: boolean;
   readonly kube: Kube;
   readonly feed: Feed;
   close(): Promise<void>;
@@ -26,7 +28,10 @@ export interface Session {
 
 export const SESSION_MS = hours(12);
 const LINK_MS = minutes(60);
+/** Of all users together; and of the owner, who needs nobody's place. */
 export const MOST_SESSIONS = 64;
+/** Of one user, with however many tokens. */
+export const MOST_SESSIONS_OF_USER = 8;
 const MOST_LINKS = 16;
 
 /** Who is logged in. Knows only digests of what people show to be let in. */
@@ -58,10 +63,19 @@ export class Sessions {
     return untilMs !== undefined && untilMs > this.#nowMs;
   }
 
-  /** Opens a session and gives the value of its cookie; undefined when there are too many. */
+  /**
+   * Opens a session and gives the value of its cookie. Who has too many loses the oldest; undefined when others have
+   * taken all places, which never happens to the owner.
+   */
   open(principal: Principal): { readonly cookie: string; readonly session: Session } | undefined {
-    this.forgetExpired();
-    if (this.#sessions.size >= MOST_SESSIONS) return undefined;
+    const { isOwner } = principal;
+    const alike = this.all().filter(session => session.principal.isOwner === isOwner && !this.#isOver(session));
+    const own = alike.filter(session => session.principal.identity.user === principal.identity.user);
+    const oldest = own.length < (isOwner ? MOST_SESSIONS : MOST_SESSIONS_OF_USER) ? undefined : own[0];
+    if (oldest === undefined && alike.length >= MOST_SESSIONS) {
+      this.#tellIfUnused(principal);
+      return undefined;
+    }
     const cookie = randomBytes(32).toString('base64url');
     const session: Session = {
       principal,
@@ -71,6 +85,9 @@ export class Sessions {
       streams: new Set(),
     };
     this.#sessions.set(digestOf(cookie), session);
+    // Not before the new one is there: it may use the same credentials.
+    this.forgetExpired();
+    if (oldest !== undefined) this.end(oldest);
     return { cookie, session };
   }
 
@@ -83,8 +100,7 @@ export class Sessions {
   end(session: Session): void {
     for (const [digest, candidate] of this.#sessions) if (candidate === session) this.#sessions.delete(digest);
     for (const close of session.streams) close();
-    const isInUse = [...this.#sessions.values()].some(({ principal }) => principal === session.principal);
-    if (!isInUse) this.#onUnused(session.principal);
+    this.#tellIfUnused(session.principal);
   }
 
   endOf(principal: Principal): void {
@@ -97,7 +113,15 @@ export class Sessions {
 
   /** Ends what is over, open streams too. */
   forgetExpired(): void {
-    for (const session of this.all()) if (session.expiresAt.getTime() <= this.#nowMs) this.end(session);
+    for (const session of this.all()) if (this.#isOver(session)) this.end(session);
+  }
+
+  #isOver({ expiresAt }: Session): boolean {
+    return expiresAt.getTime() <= this.#nowMs;
+  }
+
+  #tellIfUnused(principal: Principal): void {
+    if (!this.all().some(session => session.principal === principal)) this.#onUnused(principal);
   }
 
   get #nowMs(): number {
