@@ -15,7 +15,7 @@ import type {
 } from '../kube/port.ts';
 import { type KubeObject, type ObjectKey, PODS, type Resource } from '../kube/resource.ts';
 import { SYSTEM_MASTERS, type User } from './auth/user.ts';
-import type { Kind } from './kinds/kind.ts';
+import { apiVersionOfKind, type Kind } from './kinds/kind.ts';
 import { answer } from './rest/answer.ts';
 import { authorize } from './rest/authorize.ts';
 import type { Body } from './rest/body.ts';
@@ -140,7 +140,7 @@ export class EmbeddedKube implements Kube {
     authorize(this.#core, call, 'create');
     if (call.kind.bucket === '')
       return (await answer(this.#core, call, bodyOf(object), this.#parameters(options))) as T;
-    return shown(call, await create(this.#core, call, bodyOf(object), this.#parameters(options))) as T;
+    return shown(call, await create(this.#core, call, typedBody(call, object), this.#parameters(options))) as T;
   }
 
   update<T extends KubeObject>(resource: Resource<T>, object: T, options: WriteOptions = {}): Promise<T> {
@@ -160,7 +160,7 @@ export class EmbeddedKube implements Kube {
     const { namespace = '', name = '' } = object.metadata ?? {};
     const call = this.#call(resource, namespace, name, options, subresource);
     authorize(this.#core, call, 'update');
-    const { entry } = await update(this.#core, call, bodyOf(object), this.#parameters(options));
+    const { entry } = await update(this.#core, call, typedBody(call, object), this.#parameters(options));
     return shown(call, entry) as T;
   }
 
@@ -223,6 +223,11 @@ function shown({ kind, subresource }: Call, entry: Entry): KubeObject {
 }
 
 /** What would arrive over the wire: undefined fields and class instances do not. */
+/** The resource says what an object is that does not say it itself, as it does for the client over HTTP. */
+function typedBody({ kind }: Call, object: KubeObject): Body {
+  return bodyOf({ kind: kind.kind, apiVersion: apiVersionOfKind(kind), ...object });
+}
+
 function bodyOf(object: object): Body {
   return { value: JSON.parse(JSON.stringify(object)) };
 }

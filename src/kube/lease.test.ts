@@ -193,6 +193,29 @@ describe('acquireLease', () => {
     assert.equal((await kube.get(LEASES, lease)).spec?.holderIdentity, 'thief', 'what is not ours is not released');
   });
 
+  it('gives the lease away although the renewal it cut off was stored', async () => {
+    const { clock, kube, spec, candidate } = world();
+    const slow = Object.assign(
+      kube.for(() => undefined),
+      {
+        update: async <T extends KubeObject>(resource: Resource<T>, object: T, options?: WriteOptions) => {
+          const stored = await kube.update(resource, object);
+          // Only a renewal carries the signal of the term: its answer never comes.
+          if (options?.signal === undefined) return stored;
+          return new Promise<T>((_resolve, reject) => {
+            options.signal?.addEventListener('abort', () => reject(options.signal?.reason as Error));
+          });
+        },
+      },
+    );
+    const a = candidate('a', { kube: slow });
+    await clock.advance(seconds(30));
+    assert.equal((await spec()).renewTime, '2024-01-01T00:00:26.000000Z');
+    await a.state.leadership?.release();
+    assert.equal((await spec()).holderIdentity, '');
+    assert.equal((await spec()).leaseDurationSeconds, 1);
+  });
+
   it('keeps trying while the API fails', async () => {
     const { clock, kube, candidate } = world();
     let state: 'refused' | undefined = 'refused';

@@ -189,16 +189,31 @@ class Term implements Leadership {
     this.#lose('released');
     await this.#watching;
     if (!wasLeading) return;
-    const { kube, identity, onError } = this.#options;
-    const now = formatRfc3339Micro(this.#clock.now());
-    const spec = { ...this.#lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: now, acquireTime: now };
+    const { identity, onError } = this.#options;
     try {
-      // With the version we wrote last: if somebody else has the lease by now, it is theirs.
-      await kube.update(LEASES, { ...this.#lease, spec });
+      await this.#giveAway();
     } catch (error) {
       if (!isConflict(error)) onError?.(error);
     }
     this.#options.events?.event('Normal', 'LeaderElection', `${identity} stopped leading`);
+  }
+
+  async #giveAway(): Promise<void> {
+    const { kube, lease: key, identity } = this.#options;
+    const now = formatRfc3339Micro(this.#clock.now());
+    const released = ({ spec, ...lease }: Lease): Lease => ({
+      ...lease,
+      spec: { ...spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: now, acquireTime: now },
+    });
+    try {
+      // With the version we wrote last: if somebody else has the lease by now, it is theirs.
+      await kube.update(LEASES, released(this.#lease));
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      // The renewal that was cut off may have been stored all the same; then the lease still names us.
+      const stored = await getIfPresent(kube, LEASES, key);
+      if (stored?.spec?.holderIdentity === identity) await kube.update(LEASES, released(stored));
+    }
   }
 
   #isOver(): boolean {

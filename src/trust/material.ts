@@ -54,7 +54,8 @@ interface Kubeconfig {
 function inKubeconfig(texts: Texts): { cert: string; key: string; ca: string } | undefined {
   const name = Object.keys(texts).find(file => /(^|[./])kubeconfig$/.test(file));
   if (name === undefined) return undefined;
-  const { clusters = [], users = [] } = (load(texts[name] ?? '', { schema: CORE_SCHEMA, maxAliases: 0 }) ?? {}) as Kubeconfig;
+  const { clusters = [], users = [] } = (load(texts[name] ?? '', { schema: CORE_SCHEMA, maxAliases: 0 }) ??
+    {}) as Kubeconfig;
   const decoded = (field: string | undefined) => Buffer.from(field ?? '', 'base64').toString();
   return {
     cert: decoded(users[0]?.user?.['client-certificate-data']),

@@ -1,11 +1,9 @@
 import type { Pod, PodSpec } from 'kubernetes-types/core/v1.d.ts';
 import type { PriorityClass } from 'kubernetes-types/scheduling/v1.d.ts';
+import { MIRROR_POD } from '../auth/node.ts';
 import type { Call } from '../rest/core.ts';
 import { forbidden } from '../status.ts';
 import type { Store } from '../store/store.ts';
-
-/** Put by a kubelet on the pod that shows what it runs from a file of its own. */
-const MIRROR_POD = 'kubernetes.io/config.mirror';
 
 /** Gives a new pod its service account, its priority, and time to stay on a node that is in trouble. */
 export function admitPod(store: Store, call: Call, pod: Pod): Pod {

@@ -179,4 +179,25 @@ describe('escalation', () => {
       assert.throws(() => act(world(own)), { name: 'KubeError', message });
     });
   }
+
+  const values = (count: number) => Array.from({ length: count }, (_, index) => `v${index}`);
+
+  it('refused: rules with more combinations than can be compared', () => {
+    const list = values(1000);
+    const huge: PolicyRule = { apiGroups: list, resources: list, verbs: list, resourceNames: list };
+    assert.throws(() => checkRoleWrite(world([READ_PODS]), write([huge])), {
+      code: 400,
+      message:
+        'the rules have 1000000000000 combinations of API group, resource, name and verb, at most 10000 can be compared',
+    });
+    checkRoleWrite(world(everything), write([huge]));
+  });
+
+  it('the message does not grow with the combinations', () => {
+    const long: PolicyRule = { apiGroups: ['g'.repeat(100_000)], resources: values(5000), verbs: ['get'] };
+    assert.throws(
+      () => checkRoleWrite(world([READ_PODS]), write([long])),
+      (error: Error) => error.message.length < 400_000 && error.message.endsWith('}\n... and more'),
+    );
+  });
 });

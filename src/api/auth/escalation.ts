@@ -5,7 +5,7 @@ import type { KubeObject } from '../../kube/resource.ts';
 import { type Authorizer, isAllowed } from './authorize.ts';
 import { forbiddenObject } from './forbidden.ts';
 import { joinErrors, RBAC_GROUP, type RbacLister, referencedRules, rulesFor } from './rbac.ts';
-import { compactRules, formatRule, quotedList, uncovered } from './rule.ts';
+import { compactRules, formatRule, notCoveredByOne, partCount, quotedList, uncovered } from './rule.ts';
 import { isMaster, type User } from './user.ts';
 
 export interface EscalationContext {
@@ -84,12 +84,38 @@ function excessOf(
   wanted: readonly PolicyRule[],
 ): string | undefined {
   const owned = rulesFor(lister, user, namespace);
-  const missing = uncovered(owned.rules, wanted);
+  const doubtful = notCoveredByOne(owned.rules, wanted);
+  refuseTooManyParts(doubtful);
+  const { missing, isComplete } = gatherMissing(uncovered(owned.rules, doubtful));
   if (missing.length === 0) return undefined;
   const lines = [...new Set(compactRules(missing).map(formatRule))].sort();
+  if (!isComplete) lines.push('... and more');
   const who = `user ${JSON.stringify(user.name)} (groups=${quotedList(user.groups)})`;
   const broken = owned.errors.length === 0 ? '' : `; resolution errors: ${joinErrors(owned.errors)}`;
   return `${who} is attempting to grant RBAC permissions not currently held:\n${lines.join('\n')}${broken}`;
+}
+
+/** Rules are compared part by part, and a few kilobytes of rules can have more parts than there is time or memory for. */
+const MAX_PARTS = 10_000;
+const MAX_SHOWN_CHARACTERS = 128 * 1024;
+
+function refuseTooManyParts(rules: readonly PolicyRule[]): void {
+  const parts = rules.reduce((sum, rule) => sum + partCount(rule), 0);
+  if (parts <= MAX_PARTS) return;
+  const what = 'combinations of API group, resource, name and verb';
+  throw new KubeError(400, 'BadRequest', `the rules have ${parts} ${what}, at most ${MAX_PARTS} can be compared`);
+}
+
+/** As much of what is missing as a message can show. */
+function gatherMissing(uncoveredParts: Iterable<PolicyRule>): { missing: PolicyRule[]; isComplete: boolean } {
+  const missing: PolicyRule[] = [];
+  let characters = 0;
+  for (const part of uncoveredParts) {
+    if (characters > MAX_SHOWN_CHARACTERS) return { missing, isComplete: false };
+    missing.push(part);
+    characters += formatRule(part).length;
+  }
+  return { missing, isComplete: true };
 }
 
 function hasAggregation(role: Role | ClusterRole): boolean {

@@ -4,7 +4,7 @@ import type { Node, Pod } from 'kubernetes-types/core/v1.d.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { KubeObject } from '../../kube/resource.ts';
 import { forbiddenObject } from './forbidden.ts';
-import { NODE_LEASE_NAMESPACE, referencedNames } from './node.ts';
+import { MIRROR_POD, NODE_LEASE_NAMESPACE, referencedNames } from './node.ts';
 import { nodeNameOf, type User } from './user.ts';
 
 /** A write on its way into the store, after authorization. */
@@ -26,8 +26,6 @@ export interface NodeRestrictionLister {
   pod(namespace: string, name: string): Pod | undefined;
   node(name: string): Node | undefined;
 }
-
-const MIRROR_POD = 'kubernetes.io/config.mirror';
 
 /** Lets a kubelet write only its own Node, Lease and pods; throws `KubeError` 403. Other users pass. */
 export function checkNodeRestriction(request: WriteRequest, lister: NodeRestrictionLister): void {

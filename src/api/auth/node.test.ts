@@ -36,7 +36,14 @@ describe('what a pod refers to', () => {
 });
 
 describe('node authorizer', () => {
-  const authorizer = createNodeAuthorizer({ podsOnNode: name => (name === 'a' ? [pod] : []) });
+  const mirror: Pod = {
+    ...pod,
+    metadata: { name: 'm', namespace: 'mirrors', annotations: { 'kubernetes.io/config.mirror': 'hash' } },
+  };
+  const unaccounted: Pod = { metadata: { name: 'u', namespace: 'n' }, spec: { nodeName: 'a', containers: [] } };
+  const authorizer = createNodeAuthorizer({
+    podsOnNode: name => (name === 'a' ? [pod, mirror, unaccounted] : []),
+  });
   const wants = (verb: string, resource: string, over: Partial<ResourceAttributes> = {}): ResourceAttributes => {
     const [plural = '', subresource = ''] = resource.split('/');
     return {
@@ -66,6 +73,14 @@ describe('node authorizer', () => {
     ['a config map', wants('get', 'configmaps', { name: 'env-map' }), true],
     ['a token for its pod', wants('create', 'serviceaccounts/token', { name: 'sa' }), true],
     ['a token for another account', wants('create', 'serviceaccounts/token', { name: 'admin' }), false],
+    [
+      'a token of `default` for a pod without account',
+      wants('create', 'serviceaccounts/token', { name: 'default' }),
+      false,
+    ],
+    ['a secret of a mirror pod', wants('get', 'secrets', { name: 'mounted', namespace: 'mirrors' }), false],
+    ['a config map of a mirror pod', wants('get', 'configmaps', { name: 'map', namespace: 'mirrors' }), false],
+    ['a token for a mirror pod', wants('create', 'serviceaccounts/token', { name: 'sa', namespace: 'mirrors' }), false],
     ['its lease', wants('update', 'leases', lease), true],
     ['creates its lease', wants('create', 'leases', { ...lease, name: '' }), true],
     ['another lease', wants('update', 'leases', { ...lease, name: 'b' }), false],

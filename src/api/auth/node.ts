@@ -12,6 +12,9 @@ export interface NodePods {
 
 export const NODE_LEASE_NAMESPACE = 'kube-node-lease';
 
+/** Put by a kubelet on the pod that shows what it runs from a file of its own. */
+export const MIRROR_POD = 'kubernetes.io/config.mirror';
+
 const RULES = nodeRules();
 const READING = new Set(['get', 'list', 'watch']);
 const NO_OPINION: Decision = { verdict: 'no-opinion', reason: '' };
@@ -59,15 +62,14 @@ function whyNotForNode(attributes: ResourceAttributes, nodeName: string, pods: N
   const { group, resource, subresource, namespace, name, verb } = attributes;
   if (group === '' && (resource === 'secrets' || resource === 'configmaps')) {
     if (name === '' || namespace === '') return 'No Object name found';
-    for (const pod of pods.podsOnNode(nodeName)) {
-      if (pod.metadata?.namespace === namespace && referencedNames(pod, resource).has(name)) return undefined;
+    for (const pod of podsGivingRights(pods, nodeName, namespace)) {
+      if (referencedNames(pod, resource).has(name)) return undefined;
     }
     return noRelation(nodeName);
   }
   if (group === '' && resource === 'serviceaccounts' && subresource === 'token') {
-    for (const pod of pods.podsOnNode(nodeName)) {
-      if (pod.metadata?.namespace === namespace && (pod.spec?.serviceAccountName ?? 'default') === name)
-        return undefined;
+    for (const pod of podsGivingRights(pods, nodeName, namespace)) {
+      if (pod.spec?.serviceAccountName === name) return undefined;
     }
     return noRelation(nodeName);
   }
@@ -81,6 +83,14 @@ function whyNotForNode(attributes: ResourceAttributes, nodeName: string, pods: N
     return `node ${JSON.stringify(nodeName)} cannot read ${name === '' ? 'all nodes' : JSON.stringify(name)}, only its own Node object`;
   }
   return undefined;
+}
+
+/** A node makes mirror pods itself, wherever it likes: if they gave it rights, it could give itself any. */
+function* podsGivingRights(pods: NodePods, nodeName: string, namespace: string): Generator<Pod> {
+  for (const pod of pods.podsOnNode(nodeName)) {
+    const { metadata } = pod;
+    if (metadata?.namespace === namespace && metadata.annotations?.[MIRROR_POD] === undefined) yield pod;
+  }
 }
 
 function noRelation(nodeName: string): string {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { PolicyRule } from 'kubernetes-types/rbac/v1.d.ts';
 import type { Attributes, ResourceAttributes } from './attributes.ts';
-import { ruleAllows } from './rule.ts';
+import { notCoveredByOne, partCount, ruleAllows, uncovered } from './rule.ts';
 import { authenticated, type User } from './user.ts';
 
 const alice: User = authenticated({ name: 'alice', uid: '', groups: ['dev'], extra: {} });
@@ -63,4 +63,47 @@ describe('one rule', () => {
       assert.equal(ruleAllows(policy, attributes), allowed);
     });
   }
+});
+
+describe('rules against rules', () => {
+  const names = (count: number) => Array.from({ length: count }, (_, index) => `n${index}`);
+
+  it('a rule is covered by one rule, or by several together, or in part', () => {
+    const wanted: PolicyRule = {
+      apiGroups: [''],
+      resources: ['pods'],
+      verbs: ['get', 'list'],
+      resourceNames: ['a', 'b'],
+    };
+    const [get, list] = ['get', 'list'].map(verb => ({ apiGroups: [''], resources: ['*'], verbs: [verb] }));
+    const both: PolicyRule = { ...wanted, resourceNames: ['b', 'c', 'a'] };
+    assert.deepEqual(notCoveredByOne([both], [wanted]), []);
+    assert.deepEqual(notCoveredByOne([get, list] as PolicyRule[], [wanted]), [wanted]);
+    assert.deepEqual([...uncovered([get, list] as PolicyRule[], [wanted])], []);
+    assert.deepEqual(
+      [...uncovered([get] as PolicyRule[], [wanted])],
+      ['a', 'b'].map(name => ({ ...wanted, verbs: ['list'], resourceNames: [name] })),
+    );
+  });
+
+  it('parts are counted as they are listed', () => {
+    const rules: PolicyRule[] = [
+      { apiGroups: names(2), resources: names(3), verbs: names(5) },
+      { apiGroups: names(2), resources: names(3), verbs: names(5), resourceNames: names(7) },
+      { nonResourceURLs: names(3), verbs: names(2) },
+      { apiGroups: names(2), resources: names(3), nonResourceURLs: names(3), verbs: names(2) },
+      { apiGroups: names(2), verbs: names(2) },
+    ];
+    assert.deepEqual(
+      rules.map(partCount),
+      rules.map(rule => [...uncovered([], [rule])].length),
+    );
+  });
+
+  it('stars that are not at the end of a path cost nothing', () => {
+    const rule: PolicyRule = { nonResourceURLs: [`/a${'*'.repeat(1_000_000)}b***`], verbs: ['get'] };
+    assert.equal(ruleAllows(rule, { user: alice, verb: 'get', path: '/a' }), false);
+    const below: PolicyRule = { nonResourceURLs: ['/a/***'], verbs: ['get'] };
+    assert.equal(ruleAllows(below, { user: alice, verb: 'get', path: '/a/b' }), true);
+  });
 });

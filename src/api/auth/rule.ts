@@ -14,9 +14,23 @@ export function ruleAllows(rule: PolicyRule, attributes: Attributes): boolean {
   );
 }
 
+/** The rules of `wanted` that no single rule of `owned` covers; several together still may. */
+export function notCoveredByOne(owned: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] {
+  return wanted.filter(rule => !owned.some(mine => covers(mine, rule)));
+}
+
 /** The parts of `wanted` that no rule of `owned` covers, each with one verb, resource and name. */
-export function uncovered(owned: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] {
-  return wanted.flatMap(singleRules).filter(single => !owned.some(rule => covers(rule, single)));
+export function* uncovered(owned: readonly PolicyRule[], wanted: readonly PolicyRule[]): Generator<PolicyRule> {
+  for (const rule of wanted) {
+    for (const single of singleRules(rule)) if (!owned.some(mine => covers(mine, single))) yield single;
+  }
+}
+
+/** How many parts with one verb, resource and name a rule has: the lengths of its lists multiply. */
+export function partCount({ apiGroups, resources, resourceNames, nonResourceURLs, verbs }: PolicyRule): number {
+  const names = Math.max(1, resourceNames?.length ?? 0);
+  const onResources = (apiGroups?.length ?? 0) * (resources?.length ?? 0) * names;
+  return (onResources + (nonResourceURLs?.length ?? 0)) * verbs.length;
 }
 
 /** Joins rules that differ only in the verb; for messages. */
@@ -55,39 +69,44 @@ export function quotedList(values: readonly string[]): string {
   return `[${values.map(value => JSON.stringify(value)).join(' ')}]`;
 }
 
-function singleRules(rule: PolicyRule): PolicyRule[] {
-  const singles: PolicyRule[] = [];
+function* singleRules(rule: PolicyRule): Generator<PolicyRule> {
   const names = isEmpty(rule.resourceNames) ? [undefined] : (rule.resourceNames ?? []);
   for (const group of rule.apiGroups ?? []) {
     for (const resource of rule.resources ?? []) {
       for (const verb of rule.verbs) {
         for (const name of names) {
           const single = { apiGroups: [group], resources: [resource], verbs: [verb] };
-          singles.push(name === undefined ? single : { ...single, resourceNames: [name] });
+          yield name === undefined ? single : { ...single, resourceNames: [name] };
         }
       }
     }
   }
   for (const url of rule.nonResourceURLs ?? []) {
-    for (const verb of rule.verbs) singles.push({ nonResourceURLs: [url], verbs: [verb] });
+    for (const verb of rule.verbs) yield { nonResourceURLs: [url], verbs: [verb] };
   }
-  return singles;
 }
 
-/** `single` has one verb and either one resource with at most one name, or one URL. */
-function covers(owned: PolicyRule, single: PolicyRule): boolean {
-  const every = (wanted: readonly string[] | undefined, isCovered: (value: string) => boolean) =>
-    (wanted ?? []).every(isCovered);
+/** Whether one rule allows all that another one does. */
+function covers(owned: PolicyRule, wanted: PolicyRule): boolean {
+  const every = (values: readonly string[] | undefined, isCovered: (value: string) => boolean) =>
+    (values ?? []).every(isCovered);
   const namesCovered =
     isEmpty(owned.resourceNames) ||
-    (!isEmpty(single.resourceNames) && every(single.resourceNames, name => (owned.resourceNames ?? []).includes(name)));
+    (!isEmpty(wanted.resourceNames) && allIn(owned.resourceNames ?? [], wanted.resourceNames ?? []));
   return (
-    every(single.verbs, verb => includes(owned.verbs, verb)) &&
-    every(single.apiGroups, group => includes(owned.apiGroups, group)) &&
-    every(single.resources, resource => (owned.resources ?? []).some(mine => resourceCovers(mine, resource))) &&
-    every(single.nonResourceURLs, url => (owned.nonResourceURLs ?? []).some(mine => pathCovers(mine, url))) &&
+    every(wanted.verbs, verb => includes(owned.verbs, verb)) &&
+    every(wanted.apiGroups, group => includes(owned.apiGroups, group)) &&
+    every(wanted.resources, resource => (owned.resources ?? []).some(mine => resourceCovers(mine, resource))) &&
+    every(wanted.nonResourceURLs, url => (owned.nonResourceURLs ?? []).some(mine => pathCovers(mine, url))) &&
     namesCovered
   );
+}
+
+/** Lists of names can be long, and every one may be in the other's last place. */
+function allIn(owned: readonly string[], wanted: readonly string[]): boolean {
+  if (wanted.length === 1) return owned.includes(wanted[0] as string);
+  const known = new Set(owned);
+  return wanted.every(name => known.has(name));
 }
 
 /** `*` covers all, a name itself, a subresource with a star before it that subresource of every resource. */
@@ -99,7 +118,14 @@ function resourceCovers(owned: string, wanted: string): boolean {
 
 /** A star is a wildcard only at the end. */
 function pathCovers(owned: string, wanted: string): boolean {
-  return owned === wanted || (owned.endsWith(ALL) && wanted.startsWith(owned.replace(/\*+$/, '')));
+  return owned === wanted || (owned.endsWith(ALL) && wanted.startsWith(withoutStarsAtEnd(owned)));
+}
+
+/** Not with a regular expression: one that looks for the end of a text tries every run of stars before it. */
+function withoutStarsAtEnd(path: string): string {
+  let end = path.length;
+  while (path[end - 1] === ALL) end--;
+  return path.slice(0, end);
 }
 
 function includes(values: readonly string[] | undefined, wanted: string): boolean {

@@ -256,6 +256,16 @@ describe('service account tokens', () => {
       const answer = (over: Parameters<typeof world>[0]) => () =>
         answerTokenRequest({ spec: { audiences: [], boundObjectRef } }, { ...world(over), account, apiAudiences: [] });
       assert.throws(answer({ pod: other }), { code: 400, message: /running with different serviceaccount name/ });
+      const unaccounted = { ...pod, spec: { containers: [] } };
+      const byDefault = { ...account, metadata: { ...account.metadata, name: 'default' } };
+      assert.throws(
+        () =>
+          answerTokenRequest(
+            { spec: { audiences: [], boundObjectRef } },
+            { ...world({ pod: unaccounted }), account: byDefault, apiAudiences: [] },
+          ),
+        { code: 400, message: /running with different serviceaccount name/ },
+      );
       assert.throws(answer({ pod: undefined }), { code: 404, message: 'pods "p" not found' });
     });
   });

@@ -95,7 +95,7 @@ function bindingTo(
   switch (kind) {
     case 'Pod': {
       const pod = found(subjects.pod(namespace, name), 'pods', kind, name, uid);
-      if ((pod.spec?.serviceAccountName ?? 'default') !== account) {
+      if (pod.spec?.serviceAccountName !== account) {
         const quoted = JSON.stringify(account);
         throw badRequest(
           `cannot bind token for serviceaccount ${quoted} to pod running with different serviceaccount name.`,

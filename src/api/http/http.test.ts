@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from 'node:http2';
 import { request as httpsRequest } from 'node:https';
 import { after, before, describe, it } from 'node:test';
@@ -264,6 +265,78 @@ describe('the API over HTTPS', () => {
     }
   });
 
+  it('refuses options that make no sense', async () => {
+    const containers = [{ name: 'c', image: 'i' }];
+    await api.kube.create(PODS, { metadata: { name: 'idle', namespace: 'web' }, spec: { containers } });
+    const log = '/api/v1/namespaces/web/pods/idle/log';
+    const refused = 'PodLogOptions "idle" is invalid:';
+    const cases: [string, string | RegExp][] = [
+      [`${log}?tailLines=-1`, `${refused} tailLines: Invalid value: -1: must be greater than or equal to 0`],
+      [`${log}?sinceSeconds=0`, `${refused} sinceSeconds: Invalid value: 0: must be greater than 0`],
+      [`${log}?limitBytes=0`, `${refused} limitBytes: Invalid value: 0: must be greater than 0`],
+      [`${log}?sinceSeconds=1&sinceTime=2026-01-01T00:00:00Z`, /at most one of `sinceTime` or `sinceSeconds`/],
+      [`${secrets}?watch=1&continue=abc`, /resourceVersionMatch is forbidden when continue is provided/],
+    ];
+    for (const [path, message] of cases) isStatus(await ask(session, 'GET', path), 422, 'Invalid', message);
+    assert.equal((await ask(session, 'HEAD', secrets)).code, 405);
+    const labels = { app: 'd' };
+    const spec = { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers } } };
+    const deployments = '/apis/apps/v1/namespaces/web/deployments';
+    await ask(session, 'POST', deployments, JSON.stringify({ metadata: { name: 'd' }, spec }));
+    const negative = JSON.stringify({ metadata: { name: 'd' }, spec: { replicas: -1 } });
+    const why = 'spec.replicas: Invalid value: -1: must be greater than or equal to 0';
+    const scaled = await ask(session, 'PUT', `${deployments}/d/scale`, negative);
+    isStatus(scaled, 422, 'Invalid', `Scale.autoscaling "d" is invalid: ${why}`);
+    const gone = await ask(session, 'DELETE', '/api/v1/namespaces/web/pods/idle?gracePeriodSeconds=0');
+    assert.equal(gone.body['metadata'].deletionGracePeriodSeconds, 0);
+    assert.ok(gone.body['metadata'].deletionTimestamp);
+  });
+
+  it('refuses numbers it could not give back', async () => {
+    const pod = (seconds: string) =>
+      `{"metadata":{"name":"n"},"spec":{"activeDeadlineSeconds":${seconds},"containers":[{"name":"c","image":"i"}]}}`;
+    const pods = '/api/v1/namespaces/web/pods?dryRun=All';
+    for (const number of ['9007199254740993', '-9223372036854775808', '1e400', '1'.repeat(400)]) {
+      const answer = await ask(session, 'POST', pods, pod(number));
+      isStatus(
+        answer,
+        400,
+        'BadRequest',
+        /^Pod in version "v1" cannot be handled as a Pod: the number \S+ cannot be kept/,
+      );
+    }
+    const yaml = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: n, generation: 9007199254740993}\n';
+    const type = { 'content-type': 'application/apply-patch+yaml' };
+    const path = '/api/v1/namespaces/web/configmaps/n?fieldManager=me&dryRun=All';
+    isStatus(await ask(session, 'PATCH', path, yaml, type), 400, 'BadRequest', /error decoding patch: the number/);
+  });
+
+  it('takes custom objects that say what they are, and tells which rules it does not apply', async () => {
+    const properties = { spec: { type: 'object', properties: { n: { type: 'number', maximum: 0 } } } };
+    const rules = [{ rule: "self.metadata.name.find('x') == ''" }];
+    const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-validations': rules, properties } };
+    const versions = [{ name: 'v1', served: true, storage: true, schema }];
+    const spec = { group: 'x.io', scope: 'Namespaced', names: { plural: 'goods', kind: 'Good' }, versions };
+    const text = JSON.stringify({ metadata: { name: 'goods.x.io' }, spec });
+    const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    const large = text.replace('"maximum":0', '"maximum":9223372036854775807');
+    const defined = await ask(session, 'POST', definitions, large);
+    assert.equal(defined.code, 201);
+    assert.match(String(defined.headers['warning']), /is not enforced here: unknown function find/);
+    await api.engine.idle();
+    const goods = '/apis/x.io/v1/namespaces/web/goods';
+    const post = (kind: object) => ask(session, 'POST', goods, JSON.stringify({ ...kind, metadata: { name: 'g' } }));
+    isStatus(await post({}), 400, 'BadRequest', /Object 'Kind' is missing/);
+    isStatus(await post({ kind: 'Good' }), 400, 'BadRequest', /the API version in the data \(\) does not match/);
+    const other = { apiVersion: 'x.io/v1', kind: 'Foo' };
+    isStatus(await post(other), 422, 'Invalid', 'Foo.x.io "g" is invalid: kind: Invalid value: "Foo": must be Good');
+    assert.equal((await post({ apiVersion: 'x.io/v1', kind: 'Good' })).code, 201);
+    const merge = { 'content-type': 'application/merge-patch+json' };
+    const patched = await ask(session, 'PATCH', `${goods}/g`, '{"kind":"Foo","apiVersion":"x.io/v2"}', merge);
+    const both = 'kind: Invalid value: "Foo": must be Good, apiVersion: Invalid value: "x.io/v2": must be x.io/v1';
+    isStatus(patched, 422, 'Invalid', `Foo.x.io "g" is invalid: [${both}]`);
+  });
+
   it('refuses a body that is too large, and still answers', async () => {
     const large = Buffer.alloc(50 * 1024 * 1024, 0x20);
     isStatus(
@@ -278,6 +351,14 @@ describe('the API over HTTPS', () => {
       'RequestEntityTooLarge',
       /limit is 3145728/,
     );
+    assert.equal((await ask(session, 'GET', '/livez')).text, 'ok');
+  });
+
+  it('cuts off a body that does not end', async () => {
+    const endless = session.request({ ':method': 'POST', ':path': secrets }, { endStream: false });
+    endless.resume();
+    endless.write(Buffer.alloc(70 * 1024 * 1024, 0x20));
+    await once(endless, 'close');
     assert.equal((await ask(session, 'GET', '/livez')).text, 'ok');
   });
 
@@ -345,6 +426,12 @@ describe('the API over HTTPS', () => {
     );
     const whoami = await ask(session, 'POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', '{}', asBob);
     assert.deepEqual(whoami.body['status'].userInfo, { username: 'bob', groups: ['devs', 'system:authenticated'] });
+  });
+
+  it('takes the key of an impersonated extra with a broken escape as it is', async () => {
+    const asBob = { 'impersonate-user': 'bob', 'impersonate-extra-a%zz': 'x', 'impersonate-extra-b%2fc': 'y' };
+    const whoami = await ask(session, 'POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', '{}', asBob);
+    assert.deepEqual(whoami.body['status'].userInfo.extra, { 'a%zz': ['x'], 'b/c': ['y'] });
   });
 
   it('warns without refusing', async () => {

@@ -11,7 +11,9 @@ export function effectiveUser(headers: IncomingHttpHeaders, user: User, authoriz
   const name = one(headers['impersonate-user']);
   const uid = one(headers['impersonate-uid']);
   const groups = many(headers['impersonate-group']);
-  const extra = Object.entries(headers).filter(([header]) => header.startsWith(EXTRA));
+  const extra = Object.entries(headers)
+    .filter(([header]) => header.startsWith(EXTRA))
+    .map(([header, value]) => [unescaped(header.slice(EXTRA.length)), many(value)] as const);
   if (name === undefined) {
     if (uid !== undefined || groups.length > 0 || extra.length > 0) {
       throw badRequest('requested impersonation without a user name');
@@ -24,19 +26,15 @@ export function effectiveUser(headers: IncomingHttpHeaders, user: User, authoriz
   else require('serviceaccounts', accountName, namespace);
   for (const group of groups) require('groups', group);
   if (uid !== undefined) require('uids', uid, '', 'authentication.k8s.io');
-  for (const [header, value] of extra) {
-    for (const text of many(value)) {
-      require('userextras', text, '', 'authentication.k8s.io', decodeURIComponent(header.slice(EXTRA.length)));
-    }
+  for (const [key, values] of extra) {
+    for (const text of values) require('userextras', text, '', 'authentication.k8s.io', key);
   }
   const implied = account === undefined ? [] : ['system:serviceaccounts', `system:serviceaccounts:${namespace}`];
   return authenticated({
     name,
     uid: uid ?? '',
     groups: groups.length > 0 ? groups : implied,
-    extra: Object.fromEntries(
-      extra.map(([header, value]) => [decodeURIComponent(header.slice(EXTRA.length)), many(value)]),
-    ),
+    extra: Object.fromEntries(extra),
   });
 
   function require(resource: string, subject: string, namespaceOf = '', group = '', subresource = ''): void {
@@ -52,6 +50,15 @@ export function effectiveUser(headers: IncomingHttpHeaders, user: User, authoriz
     };
     const { verdict, reason } = authorizer.authorize(attributes);
     if (verdict !== 'allow') throw forbiddenError(attributes, reason);
+  }
+}
+
+/** A key with a broken escape is taken as it is, as the real server does. */
+function unescaped(key: string): string {
+  try {
+    return decodeURIComponent(key);
+  } catch {
+    return key;
   }
 }
 

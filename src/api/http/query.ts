@@ -60,6 +60,10 @@ export function watchParameters(query: URLSearchParams): WatchParameters & { tim
     }
     if (match !== 'NotOlderThan') errors.push(unsupported(path, match, ['NotOlderThan']));
   }
+  // A list goes on where a token says, a watch at a version.
+  if (query.get('continue') && (match !== undefined || (query.get('resourceVersion') || '0') === '0')) {
+    errors.push(forbidden(path, 'resourceVersionMatch is forbidden when continue is provided'));
+  }
   refuse('ListOptions', errors);
   return {
     ...selectors(query),
@@ -116,21 +120,41 @@ export function deleteOptions(query: URLSearchParams): DeleteOptions {
   };
 }
 
-export function logParameters(query: URLSearchParams): Omit<PodLogOptions, 'signal'> & { container: string } {
+export function logParameters(
+  query: URLSearchParams,
+  pod: string,
+): Omit<PodLogOptions, 'signal'> & { container: string } {
   const sinceTime = query.get('sinceTime');
   const time = sinceTime === null ? undefined : new Date(sinceTime);
   if (time !== undefined && Number.isNaN(time.getTime()))
     throw badRequest(`sinceTime: not a time: ${quote(sinceTime ?? '')}`);
+  const tailLines = integer(query, 'tailLines');
+  const sinceSeconds = integer(query, 'sinceSeconds');
+  const limitBytes = integer(query, 'limitBytes');
+  const errors = [
+    ...(tailLines !== undefined && tailLines < 0
+      ? [invalid('tailLines', tailLines, 'must be greater than or equal to 0')]
+      : []),
+    ...positive('limitBytes', limitBytes),
+    ...(time !== undefined && sinceSeconds !== undefined
+      ? [forbidden('[]', 'at most one of `sinceTime` or `sinceSeconds` may be specified')]
+      : positive('sinceSeconds', sinceSeconds)),
+  ];
+  if (errors.length > 0) throw invalidObject('', 'PodLogOptions', pod, errors);
   return {
     container: query.get('container') ?? '',
     follow: flag(query, 'follow') === true,
     previous: flag(query, 'previous') === true,
     timestamps: flag(query, 'timestamps') === true,
-    tailLines: integer(query, 'tailLines'),
-    sinceSeconds: integer(query, 'sinceSeconds'),
+    tailLines,
+    sinceSeconds,
     sinceTime: time,
-    limitBytes: integer(query, 'limitBytes'),
+    limitBytes,
   };
+}
+
+function positive(path: string, value: number | undefined): FieldError[] {
+  return value === undefined || value > 0 ? [] : [invalid(path, value, 'must be greater than 0')];
 }
 
 export function flag(query: URLSearchParams, name: string): boolean | undefined {

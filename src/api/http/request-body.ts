@@ -5,6 +5,7 @@ import { decodeProtobuf, PROTOBUF_MEDIA_TYPE } from '../protobuf/decode.ts';
 import { WireError } from '../protobuf/wire.ts';
 import type { Body } from '../rest/body.ts';
 import { badRequest, entityTooLarge, timedOut, unsupportedMediaType } from '../status.ts';
+import { inexactInJson, inexactInValue } from './exact-numbers.ts';
 
 /** What the real server takes. */
 export const LARGEST_BODY_BYTES = 3 * 1024 * 1024;
@@ -36,6 +37,21 @@ export function readBody(stream: Readable, contentLength: string | undefined): P
   });
 }
 
+/** Of larger bodies than this the rest is not even thrown away. */
+const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
+
+/** Takes what is left of a body and throws it away; `cut` is called when it is too large or takes too long. */
+export function discardBody(stream: Readable, cut: () => void, limitMs = SLOWEST_BODY_MS): void {
+  let bytes = 0;
+  const slow = setTimeout(cut, limitMs).unref();
+  stream.once('end', () => clearTimeout(slow)).once('close', () => clearTimeout(slow));
+  stream.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > MAX_DISCARDED_BYTES) cut();
+  });
+  stream.resume();
+}
+
 const BODY_MEDIA_TYPES = ['application/json', 'application/yaml', PROTOBUF_MEDIA_TYPE];
 
 /** The media type of a request without its parameters; clients that name none mean JSON. */
@@ -47,7 +63,10 @@ export function mediaTypeOf(contentType: string | undefined): string {
 export function parseObject(bytes: Buffer, contentType: string | undefined, kind: string): Body {
   const type = mediaTypeOf(contentType);
   if (type === 'application/yaml') return parseYaml(bytes);
-  if (type === PROTOBUF_MEDIA_TYPE) return { value: parseProtobuf(bytes, kind) };
+  if (type === PROTOBUF_MEDIA_TYPE) {
+    const value = parseProtobuf(bytes, kind);
+    return { value, inexact: inexactInValue(value) };
+  }
   if (type !== 'application/json') throw unsupportedMediaType(BODY_MEDIA_TYPES);
   return parseJson(
     bytes,
@@ -68,10 +87,15 @@ function parseProtobuf(bytes: Buffer, kind: string): object {
 export function parseJson(bytes: Buffer, message: (why: string) => string): Body {
   const text = bytes.toString('utf8');
   try {
-    return { value: JSON.parse(text) as unknown, text };
+    return jsonBody(text);
   } catch (error) {
     throw badRequest(message(whyNotJson(error, text.length)));
   }
+}
+
+function jsonBody(text: string): Body {
+  const value = JSON.parse(text) as unknown;
+  return { value, text, inexact: inexactInJson(text, value) };
 }
 
 /**
@@ -81,12 +105,13 @@ export function parseJson(bytes: Buffer, message: (why: string) => string): Body
 export function parseYaml(bytes: Buffer): Body {
   const text = bytes.toString('utf8');
   try {
-    return { value: JSON.parse(text) as unknown, text };
+    return jsonBody(text);
   } catch {
     // Then it is other YAML.
   }
   try {
-    return { value: load(text, { schema: CORE_SCHEMA, maxAliases: 0 }) };
+    const value = load(text, { schema: CORE_SCHEMA, maxAliases: 0 });
+    return { value, inexact: inexactInValue(value) };
   } catch (error) {
     const line = (error as { mark?: { line?: number } }).mark?.line ?? 0;
     throw badRequest(`error decoding YAML: error converting YAML to JSON: yaml: line ${line + 1}: ${reasonOf(error)}`);

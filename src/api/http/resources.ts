@@ -74,7 +74,6 @@ function sendNoSuchResource(core: Core, exchange: Exchange, { group }: ResourceT
 function verbOf({ method, query }: Exchange, { name, watch: oldWatch }: ResourceTarget): Verb | undefined {
   switch (method) {
     case 'GET':
-    case 'HEAD':
       if (oldWatch || isWatch(query)) return 'watch';
       return name === '' ? 'list' : 'get';
     case 'POST':
@@ -206,7 +205,7 @@ class ResourceRequest {
   }
 
   async #log(): Promise<void> {
-    const { container, ...options } = logParameters(this.#exchange.query);
+    const { container, ...options } = logParameters(this.#exchange.query, this.#call.name);
     const signal = this.#exchange.closed;
     const chunks = await readLog(this.#core, this.#call, container, { ...options, signal });
     const writer = this.#exchange.stream('text/plain');

@@ -11,6 +11,7 @@ import { effectiveUser } from './impersonate.ts';
 import { OpenApi } from './openapi.ts';
 import { readPath } from './path.ts';
 import { servePath } from './paths.ts';
+import { discardBody } from './request-body.ts';
 import { serveResource } from './resources.ts';
 import { WatchHub } from './watch-hub.ts';
 
@@ -95,7 +96,7 @@ export async function serveHttp(core: Core, { host, port, identity, onError }: H
       exchange.sendError(error);
     }
     // What is left of a body that was refused is taken and thrown away, so that the client gets to read the answer.
-    if (!request.readableEnded) discard(request);
+    if (!request.readableEnded) discardBody(request, () => cutOff(request));
   }
 
   async function answer(exchange: Exchange): Promise<void> {
@@ -117,16 +118,10 @@ function secureContext({ cert, key, clientCa }: ServingIdentity): { cert: string
   return { cert, key, ca: clientCa };
 }
 
-/** Larger bodies than this are not even thrown away: the connection is cut. */
-const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
-
-function discard(request: ServerRequest): void {
-  let bytes = 0;
-  request.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > MAX_DISCARDED_BYTES) request.destroy();
-  });
-  request.resume();
+/** Ends one request over HTTP/2, where destroying it would leave its stream open; over HTTP/1.1 the connection. */
+function cutOff(request: ServerRequest): void {
+  if ('stream' in request) request.stream.close();
+  else request.destroy();
 }
 
 /** The certificates a client has shown, leaf first. Read once for each connection. */

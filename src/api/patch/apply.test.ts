@@ -215,7 +215,49 @@ describe('server-side apply', () => {
   test('an element twice, or one without its key, cannot be applied', () => {
     const twice = pod({ containers: [{ name: 'a' }, { name: 'a' }] });
     assert.throws(() => apply(POD, 'm', twice), /duplicate entries for key \[name="a"\]/);
-    assert.throws(() => apply(POD, 'm', pod({ containers: [{ image: 'i' }] })), /omits key field/);
+    const items: Schema = { type: 'object', properties: { name: { type: 'string' } } };
+    const list: Schema = {
+      type: 'array',
+      items,
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['name'],
+    };
+    const custom: Schema = {
+      type: 'object',
+      properties: { spec: { type: 'object', properties: { containers: list } } },
+    };
+    assert.throws(() => apply(custom, 'm', pod({ containers: [{ image: 'i' }] })), /omits key field/);
+  });
+
+  test('in built-in types an absent key is the zero value, and validation has its say', () => {
+    const live = apply(POD, 'm', pod({ containers: [{ name: 'a' }] }));
+    const applied = apply(POD, 'n', pod({ containers: [{ image: 'i' }] }), live);
+    assert.deepEqual(applied['spec'], { containers: [{ name: 'a' }, { image: 'i' }] });
+    const fields = managedBy(applied, 'n')?.fieldsV1;
+    assert.deepEqual(fields, { 'f:spec': { 'f:containers': { 'k:{"name":""}': { '.': {}, 'f:image': {} } } } });
+  });
+
+  test('null for a map or a list leaves what others have in it', () => {
+    const mine = { ...configMap({ k: '1' }), metadata: { name: 'test', labels: { a: '1' }, finalizers: ['x.io/a'] } };
+    const live = apply(CONFIG_MAP, 'a', mine);
+    const nothing = { ...configMap({}), metadata: { name: 'test', labels: null, finalizers: null }, data: null };
+    const applied = apply(CONFIG_MAP, 'b', nothing as unknown as Anything, live);
+    assert.deepEqual(applied['data'], { k: '1' });
+    assert.deepEqual([applied.metadata?.labels, applied.metadata?.finalizers], [{ a: '1' }, ['x.io/a']]);
+    assert.deepEqual(managedBy(applied, 'a')?.fieldsV1, managedBy(live, 'a')?.fieldsV1);
+    const fields = { 'f:data': {}, 'f:metadata': { 'f:finalizers': {}, 'f:labels': {} } };
+    assert.deepEqual(managedBy(applied, 'b')?.fieldsV1, fields);
+  });
+
+  test('null gives up what was the own, and conflicts over what is one thing', () => {
+    const live = apply(CONFIG_MAP, 'a', configMap({ k: '1' }));
+    const after = apply(CONFIG_MAP, 'a', { ...configMap({}), data: null }, live);
+    assert.equal((after['data'] as Record<string, string> | null)?.['k'], undefined);
+    const held = apply(CONFIG_MAP, 'a', { ...configMap({}), immutable: true });
+    assert.throws(
+      () => apply(CONFIG_MAP, 'b', { ...configMap({}), immutable: null }, held),
+      /conflict with "a": .immutable/,
+    );
   });
 
   test('an object that was never tracked belongs to before-first-apply', () => {

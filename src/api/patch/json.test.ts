@@ -168,15 +168,19 @@ describe('JSON patch', () => {
   }
 
   test('a malformed patch is a bad request', () => {
+    const bad = [{}, [1], [{ op: 'add', path: '/a' }], [{ op: 'remove', path: 5 }]];
+    for (const patch of bad) assert.throws(() => applyJsonPatch({}, patch), { code: 400, reason: 'BadRequest' });
+  });
+
+  test('an operation that is unknown or says not where is invalid', () => {
     const bad = [
-      {},
-      [1],
       [{ op: 'jump', path: '/a' }],
-      [{ op: 'add', path: '/a' }],
+      [{ path: '/a' }],
+      [{ op: 'remove' }],
       [{ op: 'remove', path: 'a' }],
       [{ op: 'copy', path: '/a' }],
     ];
-    for (const patch of bad) assert.throws(() => applyJsonPatch({}, patch), { code: 400, reason: 'BadRequest' });
+    for (const patch of bad) assert.throws(() => applyJsonPatch({ a: 1 }, patch), { code: 422, reason: 'Invalid' });
   });
 
   test('too many operations, and copies that double the document, are refused', () => {

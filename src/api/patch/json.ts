@@ -46,18 +46,16 @@ function readOperation(given: unknown, index: number): Operation {
     case 'copy':
       return { op, path, from: readPath(given['from'], `from of operation ${index}`) };
     default:
-      throw malformed(
-        `error decoding patch: operation ${index} has the unknown kind ${JSON.stringify(op) ?? 'nothing'}`,
-      );
+      throw unfit(`operation ${index} has the unknown kind ${JSON.stringify(op) ?? 'nothing'}`);
   }
 }
 
 /** A JSON pointer (RFC 6901). */
 function readPath(pointer: unknown, what: string): Path {
+  if (pointer === undefined) throw unfit(`${what} is missing`);
   if (typeof pointer !== 'string') throw malformed(`error decoding patch: ${what} must be a string`);
   if (pointer === '') return [];
-  if (!pointer.startsWith('/'))
-    throw malformed(`error decoding patch: ${what} must start with a slash, but is ${pointer}`);
+  if (!pointer.startsWith('/')) throw unfit(`${what} must start with a slash, but is ${pointer}`);
   return pointer
     .slice(1)
     .split('/')

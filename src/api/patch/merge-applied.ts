@@ -18,7 +18,20 @@ export function mergeApplied(schema: Schema, live: unknown, applied: unknown, pa
     return result;
   }
   if (shape.is === 'elements') return mergeElements(schema, before, shape, path);
+  // Nothing is applied to the parts, so those of others stay. What was the manager's own goes as what it gave up.
+  if (applied === null && hasParts(before)) return live;
   return applied;
+}
+
+function hasParts(shape: Shape): boolean {
+  switch (shape.is) {
+    case 'fields':
+      return Object.keys(shape.object).length > 0;
+    case 'elements':
+      return shape.list.length > 0;
+    case 'leaf':
+      return false;
+  }
 }
 
 type Elements = Shape & { is: 'elements' };

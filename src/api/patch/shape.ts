@@ -49,16 +49,22 @@ export function isNamed(schema: Schema, step: string): boolean {
   return step.startsWith('f:') && entryOf(schema.properties, step.slice(2)) !== undefined;
 }
 
-/** An absent key has its default; without one the element has no identity. */
+/** An absent key has its default, in built-in types the zero value; without one the element has no identity. */
 function keyStep(schema: Schema, element: unknown): string | undefined {
   if (!isObject(element)) return undefined;
   const keys: Record<string, unknown> = {};
   for (const key of schema['x-kubernetes-list-map-keys'] ?? []) {
-    const value = fieldOf(element, key) ?? entryOf(schema.items?.properties, key)?.default;
+    const value = fieldOf(element, key) ?? absentKey(schema.items, key);
     if (value === undefined) return undefined;
     keys[key] = value;
   }
   return `k:${canonicalJson(keys)}`;
+}
+
+function absentKey(items: Schema | undefined, key: string): unknown {
+  const known = entryOf(items?.properties, key);
+  if (known?.default !== undefined || items?.builtin === undefined) return known?.default;
+  return known?.type === 'string' ? '' : known?.type === 'integer' ? 0 : undefined;
 }
 
 /** A path as people read it: `.spec.containers[name="etcd"].image`. */

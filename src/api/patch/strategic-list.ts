@@ -20,8 +20,7 @@ export function mergedKeyedList(
   const changes = new Map<string, JsonObject[]>();
   let replaced = false;
   for (const element of patch) {
-    if (!isObject(element))
-      throw malformed(`a list merged by ${JSON.stringify(key)} holds objects, but the patch has another`);
+    if (!isObject(element)) throw notAnObject(key);
     switch (element['$patch']) {
       case undefined:
         addTo(changes, keyText(element, key), element);
@@ -122,10 +121,20 @@ function places(list: readonly unknown[], key: string | undefined): Map<string, 
 }
 
 function keyText(element: JsonObject, key: string): string {
+  checkKeyed(element, key);
+  return identity(element, key);
+}
+
+/** Whatever a patch says of an element, it must say of which one. */
+export function checkKeyed(element: unknown, key: string): void {
+  if (!isObject(element)) throw notAnObject(key);
   if (element[key] === undefined) {
     throw malformed(`map: ${JSON.stringify(Object.keys(element))} does not contain declared merge key: ${key}`);
   }
-  return identity(element, key);
+}
+
+function notAnObject(key: string): Error {
+  return malformed(`a list merged by ${JSON.stringify(key)} holds objects, but the patch has another`);
 }
 
 function identity(element: unknown, key?: string): string {

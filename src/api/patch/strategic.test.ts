@@ -143,6 +143,8 @@ describe('strategic merge patch', () => {
         containers: [{ name: 'a' }, { name: 'b' }],
       }),
       podWith({ '$setElementOrder/containers': 'a', containers: [] }),
+      podWith({ '$setElementOrder/containers': [{ name: 'a' }, { image: 'x' }], containers: [{ name: 'a' }] }),
+      podWith({ '$setElementOrder/containers': [{ image: 'x' }] }),
       podWith({ securityContext: { $retainKeys: ['runAsUser'], fsGroup: 1 } }),
     ];
     const document = containers({ name: 'a' }, { name: 'b' });

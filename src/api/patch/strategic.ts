@@ -1,7 +1,14 @@
 import { entryOf, fieldOf, isObject, setField } from '../schema/json.ts';
 import type { JsonObject, Schema } from '../schema/schema.ts';
 import { malformed } from './refused.ts';
-import { type ListMerge, mergedKeyedList, mergedScalarList, ordered, withoutElements } from './strategic-list.ts';
+import {
+  checkKeyed,
+  type ListMerge,
+  mergedKeyedList,
+  mergedScalarList,
+  ordered,
+  withoutElements,
+} from './strategic-list.ts';
 
 /** How a patch says things that plain JSON cannot. */
 const PATCH = '$patch';
@@ -101,6 +108,7 @@ function orderField(
   if (!Array.isArray(merged)) return;
   const key = fieldSchema(schema, field)['x-kubernetes-patch-merge-key'];
   const wanted = elementsOf(order, directive);
+  if (key !== undefined) for (const element of wanted) checkKeyed(element, key);
   const given = fieldOf(patch, field);
   checkOrder(Array.isArray(given) ? given : [], wanted, key, directive);
   const before = fieldOf(original, field);

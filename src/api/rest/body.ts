@@ -1,8 +1,10 @@
+import type { KubeError } from '../../kube/error.ts';
 import type { KubeObject } from '../../kube/resource.ts';
 import { apiVersionOfKind, type Kind } from '../kinds/kind.ts';
 import { decode, decodeError } from '../schema/decode.ts';
 import { applyDefaults } from '../schema/defaults.ts';
 import { duplicateFields } from '../schema/duplicates.ts';
+import { invalid, invalidObject } from '../schema/field-error.ts';
 import { isObject, tooDeep } from '../schema/json.ts';
 import { prune } from '../schema/prune.ts';
 import type { JsonObject, Schema } from '../schema/schema.ts';
@@ -14,6 +16,8 @@ import type { FieldValidation } from './core.ts';
 export interface Body {
   readonly value: unknown;
   readonly text?: string | undefined;
+  /** A number that `value` does not hold as it was given. */
+  readonly inexact?: string | undefined;
 }
 
 /** What an endpoint takes: the kind of the resource, or another one such as Scale. */
@@ -42,16 +46,31 @@ export function readObject(
     throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): ${NOT_AN_OBJECT}`);
   if (tooDeep(value)) throw badRequest('the object provided is nested too deeply');
   checkKind(kind, value);
-  const { apiVersion: _, kind: __, ...rest } = value;
-  const typed = { kind: kind.kind, apiVersion: apiVersionOfKind(kind), ...rest };
-  const problems = strictProblems(kind, { value: typed, text: body.text }, fieldValidation);
-  const wrong = typeError(kind, typed);
+  checkExact(kind, body, why => unhandledText(kind, kind, why));
+  const object = typed(kind, value);
+  const problems = strictProblems(kind, { value: object, text: body.text }, fieldValidation);
+  const wrong = typeError(kind, object);
   if (wrong !== undefined) throw unhandled(kind, kind, wrong);
   if (problems.length > 0) {
     if (fieldValidation === 'Strict') throw unhandled(kind, kind, `strict decoding error: ${problems.join(', ')}`);
     for (const problem of problems) warn(problem);
   }
-  return completeObject(kind, typed);
+  return completeObject(kind, object);
+}
+
+/** The object with the kind of its endpoint, whatever it says itself. */
+export function typed(kind: BodyKind, value: JsonObject): JsonObject {
+  const { apiVersion: _, kind: __, ...rest } = value;
+  return { kind: kind.kind, apiVersion: apiVersionOfKind(kind), ...rest };
+}
+
+/**
+ * Refuses a number that would come back as another one. In definitions the only numbers of that size are bounds, which are
+ * floating-point numbers in the real server too.
+ */
+export function checkExact(kind: BodyKind, { inexact }: Body, message: (why: string) => string): void {
+  if (inexact === undefined || kind.kind === 'CustomResourceDefinition') return;
+  throw badRequest(message(`the number ${inexact} cannot be kept as it is (integers can up to 2^53)`));
 }
 
 const NOT_AN_OBJECT = "couldn't get version/kind; json parse error: expected a JSON object";
@@ -75,20 +94,59 @@ export function typeError(kind: BodyKind, value: JsonObject): string | undefined
   return metadata === undefined ? undefined : decodeError(metadata, value['metadata']);
 }
 
-function checkKind(expected: BodyKind, { apiVersion, kind }: JsonObject): void {
-  const [version, name] = [text(apiVersion) || apiVersionOfKind(expected), text(kind) || expected.kind];
-  if (version === apiVersionOfKind(expected) && name === expected.kind) return;
-  const found = { version: version.slice(version.indexOf('/') + 1), kind: name };
-  if (expected.custom && name === expected.kind) {
-    throw badRequest(
-      `the API version in the data (${version}) does not match the expected API version (${apiVersionOfKind(expected)})`,
-    );
+/**
+ * What is wrong with the kind an object says it has; `undefined` when it says nothing or the right thing. Objects of custom
+ * resources are judged field by field, others cannot be read at all.
+ */
+export function wrongKind(expected: BodyKind, value: JsonObject, name: string): KubeError | string | undefined {
+  const { apiVersion, kind } = kindIn(value);
+  const isKind = kind === '' || kind === expected.kind;
+  const isVersion = apiVersion === '' || apiVersion === apiVersionOfKind(expected);
+  if (isKind && isVersion) return undefined;
+  if (!expected.custom) {
+    const [found, version] = [kind || expected.kind, apiVersion || apiVersionOfKind(expected)];
+    return `no kind ${quote(found)} is registered for version ${quote(version)} here`;
   }
-  throw unhandled(found, expected, `no kind ${quote(name)} is registered for version ${quote(version)} here`);
+  return invalidObject(expected.group, kind || expected.kind, name, [
+    ...(isKind ? [] : [invalid('kind', kind, `must be ${expected.kind}`)]),
+    ...(isVersion ? [] : [invalid('apiVersion', apiVersion, `must be ${apiVersionOfKind(expected)}`)]),
+  ]);
+}
+
+/** What an object says it is. */
+export function kindIn({ apiVersion, kind }: JsonObject): { apiVersion: string; kind: string } {
+  return { apiVersion: text(apiVersion), kind: text(kind) };
+}
+
+function checkKind(expected: BodyKind, value: JsonObject): void {
+  const { apiVersion, kind } = kindIn(value);
+  if (expected.custom) {
+    if (kind === '') {
+      throw badRequest(
+        `the object provided is unrecognized (must be of type ${expected.kind}): Object 'Kind' is missing`,
+      );
+    }
+    if (apiVersion !== apiVersionOfKind(expected)) {
+      throw badRequest(
+        `the API version in the data (${apiVersion}) does not match the expected API version (${apiVersionOfKind(expected)})`,
+      );
+    }
+  }
+  const { metadata } = value;
+  const wrong = wrongKind(expected, value, isObject(metadata) ? text(metadata['name']) : '');
+  if (wrong === undefined) return;
+  if (typeof wrong !== 'string') throw wrong;
+  const version = apiVersion || apiVersionOfKind(expected);
+  const found = { version: version.slice(version.indexOf('/') + 1), kind: kind || expected.kind };
+  throw unhandled(found, expected, wrong);
 }
 
 function unhandled(found: { version: string; kind: string }, expected: BodyKind, why: string): Error {
-  return badRequest(`${found.kind} in version ${quote(found.version)} cannot be handled as a ${expected.kind}: ${why}`);
+  return badRequest(unhandledText(found, expected, why));
+}
+
+function unhandledText(found: { version: string; kind: string }, expected: BodyKind, why: string): string {
+  return `${found.kind} in version ${quote(found.version)} cannot be handled as a ${expected.kind}: ${why}`;
 }
 
 function text(value: unknown): string {

@@ -72,7 +72,6 @@ function decideDelete(kind: Kind, newest: Entry, parameters: DeleteParameters, o
   if (grace === 'pending') return { keep: newest };
   const finalizers = finalizersAfter(kind, metadata, parameters.propagation);
   const waits = finalizers.length > 0 || kind.rules.isHeld?.(object) === true;
-  if (!waits && grace.seconds === 0) return { remove: stored };
   const { finalizers: _, ...rest } = metadata;
   const marked: KubeObject = {
     ...object,
@@ -84,6 +83,8 @@ function decideDelete(kind: Kind, newest: Entry, parameters: DeleteParameters, o
       deletionGracePeriodSeconds: grace.seconds,
     },
   };
+  // Of what is deleted gracefully, even at once, the last state says so.
+  if (!waits && grace.seconds === 0) return { remove: kind.rules.gracePeriod === undefined ? stored : marked };
   return sameJson(marked, stored) ? { keep: newest } : { put: marked };
 }
 

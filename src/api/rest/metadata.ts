@@ -41,7 +41,7 @@ export function withNewMetadata(core: Core, call: Call, object: KubeObject, name
 /** The updated object with everything in its metadata that an update cannot change. */
 export function withKeptMetadata(call: Call, updated: KubeObject, old: KubeObject): KubeObject {
   const before = old.metadata ?? {};
-  const { selfLink: _, generation: __, deletionTimestamp: ___, ...given } = updated.metadata ?? {};
+  const { selfLink: _, generation: __, ...given } = updated.metadata ?? {};
   const metadata: ObjectMeta = {
     ...given,
     ...(call.kind.namespaced ? { namespace: call.namespace } : {}),

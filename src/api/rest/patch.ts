@@ -11,12 +11,13 @@ import { isObject, tooDeep } from '../schema/json.ts';
 import type { JsonObject } from '../schema/schema.ts';
 import { strictErrors, unknownFields } from '../schema/unknown.ts';
 import { badRequest, notFound, unsupportedMediaType } from '../status.ts';
-import { type Body, completeObject, strictProblems, typeError } from './body.ts';
+import { type Body, checkExact, completeObject, kindIn, strictProblems, typed, typeError, wrongKind } from './body.ts';
 import { commit } from './commit.ts';
 import type { Call, Core, WriteParameters } from './core.ts';
 import { type Endpoint, endpointOf } from './endpoint.ts';
 import { checkNamespace } from './metadata.ts';
 import { checkName, createInstead, decideUpdate, type Written } from './update.ts';
+import { withoutVersion } from './version.ts';
 import { present } from './view.ts';
 
 export type PatchType = 'json' | 'merge' | 'strategic' | 'apply';
@@ -38,6 +39,7 @@ export async function patch(core: Core, call: Call, body: Body, parameters: Patc
   const endpoint = endpointOf(call.kind, call.subresource);
   checkType(call, endpoint, parameters.type);
   if (tooDeep(body.value)) throw badRequest('the patch is nested too deeply');
+  checkExact(endpoint.body, body, why => `error decoding patch: ${why}`);
   let created = false;
   const entry = await commit(core, call.kind, pathOf(call.namespace, call.name), parameters.dryRun, newest => {
     if (parameters.type === 'apply') {
@@ -46,7 +48,7 @@ export async function patch(core: Core, call: Call, body: Body, parameters: Patc
       if (newest !== undefined) return decideUpdate(core, call, endpoint, applied, newest, undefined);
       if (call.subresource !== '') throw notFound(call.kind, call.name);
       created = true;
-      return createInstead(core, call, applied, { manager: parameters.fieldManager, tracked: false });
+      return createInstead(core, call, withoutVersion(applied), { manager: parameters.fieldManager, tracked: false });
     }
     if (newest === undefined) throw notFound(call.kind, call.name);
     const old = endpoint.read(present(call.kind, newest));
@@ -82,6 +84,8 @@ function patched(
   if (!isObject(result)) throw fail('expected an object');
   const wrong = typeError(endpoint.body, result);
   if (wrong !== undefined) throw fail(wrong);
+  const other = wrongKind(endpoint.body, result, call.name);
+  if (other !== undefined) throw typeof other === 'string' ? fail(other) : other;
   const repeated = body.text === undefined || fieldValidation === 'Ignore' ? [] : duplicateFields(body.text);
   const problems = [
     ...strictErrors([], repeated),
@@ -89,7 +93,7 @@ function patched(
   ];
   if (problems.length > 0 && fieldValidation === 'Strict') throw fail(`strict decoding error: ${problems.join(', ')}`);
   for (const problem of problems) call.warn(problem);
-  const object = completeObject(endpoint.body, result);
+  const object = completeObject(endpoint.body, typed(endpoint.body, result));
   checkNamespace(call, object);
   checkName(call, object);
   return object;
@@ -126,7 +130,7 @@ function applyPatch(
   const { kind } = call;
   if (!isObject(value)) throw badRequest('error decoding YAML: expected an object');
   const wanted = value as KubeObject;
-  const { apiVersion = '', kind: kindName = '' } = wanted;
+  const { apiVersion, kind: kindName } = kindIn(value);
   if (apiVersion !== apiVersionOfKind(kind) || kindName !== kind.kind) {
     const groupVersion = apiVersion.includes('/') ? apiVersion : `/${apiVersion}`;
     throw badRequest(`invalid object type: ${groupVersion}, Kind=${kindName}`);

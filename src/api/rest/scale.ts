@@ -1,10 +1,10 @@
 import type { Scale } from 'kubernetes-types/autoscaling/v1.d.ts';
 import type { KubeObject } from '../../kube/resource.ts';
 import type { Fields, Kind } from '../kinds/kind.ts';
+import { invalid, invalidObject } from '../schema/field-error.ts';
 import { isObject } from '../schema/json.ts';
 import { formatLabelQuery } from '../select/label.ts';
 import { labelQueryOf } from '../select/label-object.ts';
-import { badRequest } from '../status.ts';
 
 /** An object seen as something that has a number of replicas. */
 export function scaleOf(kind: Kind, object: KubeObject): Scale {
@@ -27,7 +27,10 @@ export function scaleOf(kind: Kind, object: KubeObject): Scale {
 /** The object with the number of replicas the scale asks for. */
 export function scaled(kind: Kind, scale: Fields, object: Fields): Fields {
   const replicas = (scale as Scale).spec?.replicas ?? 0;
-  if (replicas < 0) throw badRequest(`spec.replicas: Invalid value: ${replicas}: must be greater than or equal to 0`);
+  if (replicas < 0) {
+    const error = invalid('spec.replicas', replicas, 'must be greater than or equal to 0');
+    throw invalidObject('autoscaling', 'Scale', object.metadata?.name ?? '', [error]);
+  }
   const metadata = { ...object.metadata };
   const version = scale.metadata?.resourceVersion;
   if (version) metadata.resourceVersion = version;

@@ -364,6 +364,44 @@ describe('the verbs', () => {
       assert.equal(created.metadata?.managedFields?.[0]?.operation, 'Apply');
     });
 
+    it('cannot change what an object is', async () => {
+      const key = { name: 'fixed', namespace };
+      const { metadata } = await kube().create(CONFIG_MAPS, configMap('fixed', { a: '1' }));
+      for (const body of [{ kind: 'Secret' }, { apiVersion: 'v2' }, { kind: 5 }]) {
+        await fails(
+          kube().patch(CONFIG_MAPS, key, { type: 'merge', body }),
+          422,
+          'Invalid',
+          /^ "" is invalid: patch: Inval/,
+        );
+      }
+      const removed = await kube().patch(CONFIG_MAPS, key, { type: 'json', body: [{ op: 'remove', path: '/kind' }] });
+      assert.deepEqual([removed.kind, removed.metadata?.resourceVersion], ['ConfigMap', metadata?.resourceVersion]);
+      const body = { $patch: 'replace', metadata: { name: 'fixed' }, data: { b: '2' } };
+      const replaced = await kube().patch(CONFIG_MAPS, key, { type: 'strategic', body });
+      assert.deepEqual([replaced.kind, replaced.apiVersion, replaced.data], ['ConfigMap', 'v1', { b: '2' }]);
+    });
+
+    it('creates an applied object whatever version it was made from, and says what is missing in it', async () => {
+      const metadata = { name: 'gone', resourceVersion: '5' };
+      const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata };
+      const options = { fieldManager: 'me' };
+      const created = await kube().patch(CONFIG_MAPS, { name: 'gone', namespace }, { type: 'apply', body }, options);
+      assert.notEqual(created.metadata?.resourceVersion, '5');
+      const unnamed = {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: 'q' },
+        spec: { containers: [{ image: 'i' }] },
+      };
+      await fails(
+        kube().patch(PODS, { name: 'q', namespace }, { type: 'apply', body: unnamed }, options),
+        422,
+        'Invalid',
+        'Pod "q" is invalid: spec.containers[0].name: Required value',
+      );
+    });
+
     it('does not show the content of a Secret in an error', async () => {
       await kube().create(SECRETS, {
         metadata: { name: 'quiet', namespace },

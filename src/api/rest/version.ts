@@ -22,6 +22,13 @@ export function versionOnCreate(object: KubeObject): void {
   throw new KubeError(500, '', 'resourceVersion should not be set on objects to be created');
 }
 
+/** What is applied to an object that is gone becomes a new one; the version it was made from means nothing then. */
+export function withoutVersion(object: KubeObject): KubeObject {
+  if (!/^\d+$/.test(object.metadata?.resourceVersion ?? '')) return object;
+  const { resourceVersion: _, ...metadata } = object.metadata ?? {};
+  return { ...object, metadata };
+}
+
 /** Optimistic concurrency: an object that says which version it was made from must have been made from the newest one. */
 export function versionOnUpdate(kind: Kind, name: string, updated: KubeObject, newest: Entry): void {
   const { resourceVersion = '' } = updated.metadata ?? {};

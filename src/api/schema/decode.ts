@@ -123,14 +123,22 @@ function stringFault(schema: Schema, value: string): string | undefined {
     const at = base64Fault(value);
     return at === undefined ? undefined : `illegal base64 data at input byte ${at}`;
   }
-  if (schema.format === 'date-time' && value !== '' && parseRfc3339(value) === undefined) {
-    const layout = schema.builtin?.name.endsWith('.MicroTime')
-      ? '2006-01-02T15:04:05.000000Z07:00'
-      : '2006-01-02T15:04:05Z07:00';
-    return `parsing time ${JSON.stringify(value)} as ${JSON.stringify(layout)}: cannot parse ${JSON.stringify(value)} as "2006"`;
-  }
-  return undefined;
+  return schema.format === 'date-time' && value !== '' ? timeFault(schema, value) : undefined;
 }
+
+function timeFault(schema: Schema, value: string): string | undefined {
+  const isMicro = schema.builtin?.name.endsWith('.MicroTime') === true;
+  const layout = isMicro ? '2006-01-02T15:04:05.000000Z07:00' : '2006-01-02T15:04:05Z07:00';
+  const fault = (rest: string, expected: string) =>
+    `parsing time ${JSON.stringify(value)} as ${JSON.stringify(layout)}: cannot parse ${JSON.stringify(rest)} as "${expected}"`;
+  if (parseRfc3339(value) === undefined) return fault(value, '2006');
+  // Go reads exactly as many digits of a fraction as the layout has.
+  const fraction = value.slice(WHOLE_SECONDS.length);
+  if (!isMicro || /^\.\d{6}\D/.test(fraction)) return undefined;
+  return /^\.\d{7}/.test(fraction) ? fault(fraction.slice(7), 'Z07:00') : fault(fraction, '.000000');
+}
+
+const WHOLE_SECONDS = '2006-01-02T15:04:05';
 
 function mismatch(schema: Schema, value: unknown, path: string, owner: string): string {
   const shown = schema.type === 'integer' && typeof value === 'number' ? `number ${value}` : jsonType(value);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { fitsFormat } from './format.ts';
+import { fitsFormat, fitsIntegerFormat } from './format.ts';
 
 describe('formats', () => {
   const good: Record<string, string[]> = {
@@ -50,4 +50,12 @@ describe('formats', () => {
   for (const [format, values] of Object.entries(bad)) {
     for (const value of values) test(`${format}: not ${value}`, () => assert.equal(fitsFormat(format, value), false));
   }
+  test('int32 is 32 bits wide, other formats of integers are not narrower than a number', () => {
+    const values = [-(2 ** 31) - 1, -(2 ** 31), 0, 2 ** 31 - 1, 2 ** 31];
+    assert.deepEqual(
+      values.map(value => fitsIntegerFormat('int32', value)),
+      [false, true, true, true, false],
+    );
+    assert.ok(values.every(value => fitsIntegerFormat('int64', value)));
+  });
 });

@@ -2,8 +2,7 @@ import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { parseRfc3339 } from '../../kube/time.ts';
 
 /**
- * The formats of strings that the API server checks in custom resources. Others are accepted and ignored, `int32` and
- * `int64` among them. Names are compared without dashes: `date-time` is `datetime`.
+ * The formats of strings that the API server checks in custom resources. Others are accepted and ignored. Names are compared without dashes: `date-time` is `datetime`.
  */
 export function fitsFormat(format: string, value: string): boolean {
   const check = FORMATS[format.replaceAll('-', '')];
@@ -11,6 +10,11 @@ export function fitsFormat(format: string, value: string): boolean {
 }
 
 const LONGEST_VALUE = 10_000;
+
+/** The one format of whole numbers that is narrower than what a number can be here. */
+export function fitsIntegerFormat(format: string, value: number): boolean {
+  return format !== 'int32' || value === (value | 0);
+}
 
 const matching =
   (pattern: RegExp) =>

@@ -16,6 +16,20 @@ export function metadataErrors(metadata: JsonObject, path: string): FieldError[]
   ];
 }
 
+/** The finalizers that need no prefix. */
+const STANDARD_FINALIZERS = ['kubernetes', 'orphan', 'foregroundDeletion'];
+
+/** Built-in kinds want the names of other finalizers qualified; custom resources and definitions do not. */
+export function builtinMetadataErrors(metadata: JsonObject, path: string): FieldError[] {
+  const detail = 'name is neither a standard finalizer name nor is it fully qualified';
+  const unqualified = listOf(metadata['finalizers']).flatMap((finalizer, index) =>
+    finalizer.includes('/') || STANDARD_FINALIZERS.includes(finalizer)
+      ? []
+      : [invalid(`${path}.finalizers[${index}]`, finalizer, detail)],
+  );
+  return [...metadataErrors(metadata, path), ...unqualified];
+}
+
 /** What is wrong with name and namespace of an object that is to be stored. Ask before `validate`. */
 export function identityErrors(metadata: JsonObject, namespaced: boolean, rule: NameRule): FieldError[] {
   const errors: FieldError[] = [];
@@ -113,11 +127,15 @@ function annotationErrors(annotations: unknown, path: string): FieldError[] {
 
 function ownerErrors(owners: unknown, path: string): FieldError[] {
   if (!Array.isArray(owners)) return [];
-  const controllers = (owners as unknown[]).filter(isObject).filter(owner => owner['controller'] === true);
+  const references = (owners as unknown[]).filter(isObject);
+  const errors = references
+    .filter(owner => owner['apiVersion'] === 'v1' && owner['kind'] === 'Event')
+    .map(owner => invalid(path, owner, '/v1, Kind=Event is disallowed from being an owner'));
+  const controllers = references.filter(owner => owner['controller'] === true);
   const [first, second] = controllers.map(owner => `${String(owner['kind'])}/${String(owner['name'])}`);
-  if (second === undefined) return [];
+  if (second === undefined) return errors;
   const detail = `Only one reference can have Controller set to true. Found "true" in references for ${first} and ${second}`;
-  return [invalid(path, owners, detail)];
+  return [...errors, invalid(path, owners, detail)];
 }
 
 function finalizerErrors(finalizers: unknown, path: string): FieldError[] {

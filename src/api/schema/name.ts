@@ -12,6 +12,7 @@ const DATA_KEY = '[-._a-zA-Z0-9]+';
 
 const LONGEST_LABEL = 63;
 const LONGEST_SUBDOMAIN = 253;
+const LONGEST_MATCHED = 1024;
 
 /** What is wrong with a name, one sentence for each fault. */
 export type NameRule = (name: string) => string[];
@@ -64,6 +65,14 @@ export const dataKey: NameRule = key => {
   else if (key.startsWith('..')) faults.push("must not start with '..'");
   return faults;
 };
+
+/** Not a name, but said in the same words: a share, such as `25%`. */
+export const percentage: NameRule = syntax(
+  '[0-9]+%',
+  LONGEST_MATCHED,
+  "a valid percent string must be a numeric string followed by an ending '%'",
+  ['1%', '93%'],
+);
 
 const qualifiedPart = syntax(
   QUALIFIED,
@@ -133,5 +142,3 @@ function syntax(pattern: string, longest: number, message: string, examples: rea
     return faults;
   };
 }
-
-const LONGEST_MATCHED = 1024;

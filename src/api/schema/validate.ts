@@ -12,7 +12,7 @@ import {
 import { entryOf, fieldOf, isObject, sameJson } from './json.ts';
 import { duplicateElements } from './list-rules.ts';
 import type { JsonObject, Schema } from './schema.ts';
-import { formatErrors, lengthErrors, patternErrors, rangeErrors } from './value-rules.ts';
+import { formatErrors, integerFormatErrors, lengthErrors, patternErrors, rangeErrors } from './value-rules.ts';
 
 /**
  * Everything that is wrong with a value, at most `MAX_FIELD_ERRORS` faults. With the old value given, parts that have not
@@ -111,6 +111,7 @@ function checkSize(
 function checkScalar(schema: Schema, value: unknown, { path, go }: Place, errors: FieldError[]): void {
   if (typeof value === 'number') {
     errors.push(...rangeErrors(schema, value, path, go));
+    if (!go) errors.push(...integerFormatErrors(schema, value, path));
   } else if (typeof value === 'string') {
     errors.push(...lengthErrors(schema, value, path));
     if (!go) errors.push(...patternErrors(schema, value, path), ...formatErrors(schema, value, path));

@@ -1,5 +1,5 @@
 import { type FieldError, invalid, tooLong } from './field-error.ts';
-import { fitsFormat } from './format.ts';
+import { fitsFormat, fitsIntegerFormat } from './format.ts';
 import { compilePattern, type Pattern } from './regexp/regexp.ts';
 import type { Schema } from './schema.ts';
 
@@ -64,6 +64,12 @@ function characters(text: string): number {
 export function formatErrors({ format }: Schema, value: string, path: string): FieldError[] {
   if (format === undefined || fitsFormat(format, value)) return [];
   return [invalid(path, value, `${path} in body must be of type ${format}: ${JSON.stringify(value)}`)];
+}
+
+/** Unlike all other faults, this one is reported of the object as a whole. */
+export function integerFormatErrors({ type, format }: Schema, value: number, path: string): FieldError[] {
+  if (type !== 'integer' || format === undefined || fitsIntegerFormat(format, value)) return [];
+  return [invalid('', '', `Checked value must be of type integer with format ${format} in ${path}`)];
 }
 
 /** A pattern is compiled once for each schema it stands in. */

@@ -114,9 +114,14 @@ class SqliteJournal implements Journal {
 
   close(): void {
     if (!this.#database.isOpen) return;
-    // Folds the log into the file, so that what lies on the disk is one file.
-    this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-    this.#database.close();
+    try {
+      // Folds the log into the file, so that what lies on the disk is one file.
+      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    } catch {
+      // Not on a full disk, say. Nothing is lost: the log stays and is read when the file is next opened.
+    } finally {
+      this.#database.close();
+    }
   }
 }
 

@@ -149,6 +149,28 @@ describe('Store', () => {
     store.close();
   });
 
+  it('acknowledges a write that changes nothing no sooner than the version it saw is kept', async () => {
+    const journal = new FailingJournal();
+    const store = new Store({ clock: new VirtualClock(START), journal });
+    const keep = () =>
+      store.write('b', 'a', newest => {
+        assert.ok(newest);
+        return { keep: newest };
+      });
+    const first = put(store, 'a', '1');
+    const batches = keep().then(entry => [entry.revision, journal.batches.length]);
+    assert.deepEqual(await batches, [1, 1]);
+    await first;
+    journal.broken = true;
+    const results = await Promise.allSettled([put(store, 'a', '2'), keep()]);
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['rejected', 'rejected'],
+    );
+    assert.equal((await keep()).revision, 1);
+    store.close();
+  });
+
   it('syncs once for all writes of one turn', async () => {
     const journal = new FailingJournal();
     const store = new Store({ clock: new VirtualClock(START), journal });

@@ -75,6 +75,8 @@ export class Store {
   #accepted: Accepted[] = [];
   /** The newest accepted change of each object that is not committed yet. */
   #newest = new Map<string, Change>();
+  /** Those who change nothing and wait for what was accepted before them. */
+  #keepers: Keeper[] = [];
   #closed = false;
 
   constructor({ clock, journal, history = DEFAULT_HISTORY }: StoreOptions) {
@@ -148,11 +150,20 @@ export class Store {
     if (this.#closed) throw new Error('the store is closed');
     const newest = this.newest(bucket, path);
     const decision = decide(newest);
-    if ('keep' in decision) return decision.keep;
+    if ('keep' in decision) {
+      return this.#newest.has(keyOf(bucket, path)) ? this.#afterCommit(decision.keep) : decision.keep;
+    }
     const change = this.#accept(bucket, path, decision, newest);
     if (this.#accepted.length === 0) this.#schedule();
     return new Promise((resolve, reject) => {
       this.#accepted.push({ change, resolve, reject });
+    });
+  }
+
+  /** Who was shown a version that is not on the disk yet learns of it no sooner than its writer does. */
+  #afterCommit(entry: Entry): Promise<Entry> {
+    return new Promise((resolve, reject) => {
+      this.#keepers.push({ resolve: () => resolve(entry), reject });
     });
   }
 
@@ -183,8 +194,10 @@ export class Store {
     const accepted = this.#accepted;
     if (accepted.length === 0) return;
     const compaction = this.#history.due(this.#clock.now().getTime());
+    const keepers = this.#keepers;
     this.#accepted = [];
     this.#newest = new Map();
+    this.#keepers = [];
     try {
       this.#journal?.commit({
         add: accepted.map(({ change }) => versionOf(change)),
@@ -192,7 +205,7 @@ export class Store {
         compacted: compaction?.compacted ?? this.#history.compacted,
       });
     } catch (error) {
-      for (const { reject } of accepted) reject(error);
+      for (const { reject } of [...accepted, ...keepers]) reject(error);
       return;
     }
     if (compaction !== undefined) this.#history.forget(compaction);
@@ -202,6 +215,7 @@ export class Store {
       for (const listener of this.#listeners.get(change.entry.bucket) ?? []) listener(change);
       for (const listener of this.#listeners.get(EVERYTHING) ?? []) listener(change);
     }
+    for (const { resolve } of keepers) resolve();
   }
 
   #apply(change: Change): void {
@@ -273,6 +287,11 @@ export class Store {
 interface Accepted {
   readonly change: Change;
   readonly resolve: (entry: Entry) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Keeper {
+  readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
 

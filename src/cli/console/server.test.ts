@@ -231,7 +231,7 @@ describe('the server of the console', () => {
     const metadata = { namespace: NAMESPACE, name: 'loud' };
     await kube.create(EVENTS, {
       metadata,
-      involvedObject: {},
+      involvedObject: { namespace: NAMESPACE },
       reason: 'Loud',
       message: `here: ${key}`,
       type: 'Normal',

@@ -3,7 +3,10 @@ import type {
   CustomResourceDefinitionCondition,
 } from 'kubernetes-types/apiextensions/v1.d.ts';
 import { formatRfc3339 } from '../../../kube/time.ts';
+import { unappliedRules } from '../../schema/cel/rules.ts';
 import { defaultCrd, validateCrd } from '../../schema/crd.ts';
+import type { Schema } from '../../schema/schema.ts';
+import { quote } from '../../status.ts';
 import type { Fields, Rules } from '../kind.ts';
 
 /** Where definitions are stored. */
@@ -23,7 +26,18 @@ export const definitionRules: Rules = {
   beginDelete: (object, { now }) => terminating(object, now),
   checkCreate: object => validateCrd(definitionOf(object)),
   checkUpdate: (object, old) => validateCrd(definitionOf(object), definitionOf(old)),
+  warnings: ruleWarnings,
 };
+
+/** Whoever relies on a rule must know that it is not applied here. */
+function ruleWarnings(object: Fields): string[] {
+  return (definitionOf(object).spec?.versions ?? []).flatMap(({ name, schema }) =>
+    unappliedRules((schema?.openAPIV3Schema ?? {}) as Schema).map(
+      ({ rule, functions }) =>
+        `version ${quote(name)}: the validation rule ${quote(rule)} is not enforced here: unknown function ${functions.join(', ')}`,
+    ),
+  );
+}
 
 /** Keeps a definition until the last of its objects is gone. */
 export const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';

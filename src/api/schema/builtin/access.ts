@@ -1,6 +1,6 @@
 import { list, ref, str, strings, vocabulary } from '../dsl.ts';
-import { type FieldError, unsupported } from '../field-error.ts';
-import { withField } from '../json.ts';
+import { type FieldError, invalid, required, unsupported } from '../field-error.ts';
+import { isObject, withField } from '../json.ts';
 import type { JsonObject } from '../schema.ts';
 import { LabelSelector, metadata } from './meta.ts';
 
@@ -19,7 +19,7 @@ const PolicyRule = object(
     resources: strings('Resources, such as `pods` or `pods/log`; `*` is all.'),
     verbs: strings('Verbs, such as `get` or `watch`; `*` is all.'),
   },
-  { required: ['verbs'] },
+  { required: ['verbs'], check: ruleErrors },
 );
 
 const RoleRef = object(
@@ -52,7 +52,12 @@ const BINDING_FIELDS = {
   subjects: list(Subject, 'To whom it is granted.'),
 };
 
-export const Role = kind('Role', 'What is allowed, in one namespace.', { metadata, rules });
+export const Role = kind(
+  'Role',
+  'What is allowed, in one namespace.',
+  { metadata, rules },
+  { check: namespacedRuleErrors },
+);
 
 export const ClusterRole = kind('ClusterRole', 'What is allowed, in the whole cluster or wherever it is bound.', {
   aggregationRule: ref(
@@ -67,6 +72,7 @@ export const ClusterRole = kind('ClusterRole', 'What is allowed, in the whole cl
 
 export const RoleBinding = kind('RoleBinding', 'Grants a role in one namespace.', BINDING_FIELDS, {
   required: ['roleRef'],
+  check: ({ roleRef }) => roleRefErrors(roleRef, ['Role', 'ClusterRole']),
 });
 
 export const ClusterRoleBinding = kind(
@@ -75,8 +81,54 @@ export const ClusterRoleBinding = kind(
   BINDING_FIELDS,
   {
     required: ['roleRef'],
+    check: ({ roleRef, subjects }) => [...roleRefErrors(roleRef, ['ClusterRole']), ...homelessSubjects(subjects)],
   },
 );
+
+/** A rule is about resources or about paths, and names some of them. */
+function ruleErrors(rule: JsonObject, path: string): FieldError[] {
+  const has = (field: string) => Array.isArray(rule[field]) && rule[field].length > 0;
+  if (has('nonResourceURLs')) {
+    const both = has('apiGroups') || has('resources') || has('resourceNames');
+    const detail = 'rules cannot apply to both regular resources and non-resource URLs';
+    return both ? [invalid(`${path}.nonResourceURLs`, rule['nonResourceURLs'], detail)] : [];
+  }
+  return [
+    ...(has('apiGroups') ? [] : [required(`${path}.apiGroups`, 'resource rules must supply at least one api group')]),
+    ...(has('resources') ? [] : [required(`${path}.resources`, 'resource rules must supply at least one resource')]),
+  ];
+}
+
+function namespacedRuleErrors(role: JsonObject): FieldError[] {
+  const given: readonly unknown[] = Array.isArray(role['rules']) ? role['rules'] : [];
+  return given.flatMap((rule, index) => {
+    const urls = isObject(rule) ? rule['nonResourceURLs'] : undefined;
+    if (!Array.isArray(urls) || urls.length === 0) return [];
+    const detail = 'namespaced rules cannot apply to non-resource URLs';
+    return [invalid(`rules[${index}].nonResourceURLs`, urls, detail)];
+  });
+}
+
+function roleRefErrors(roleRef: unknown, kinds: readonly string[]): FieldError[] {
+  if (!isObject(roleRef)) return [];
+  const { apiGroup, kind: given } = roleRef;
+  return [
+    ...(apiGroup === GROUP ? [] : [unsupported('roleRef.apiGroup', apiGroup ?? '', [GROUP])]),
+    ...(typeof given !== 'string' || given === '' || kinds.includes(given)
+      ? []
+      : [unsupported('roleRef.kind', given, kinds)]),
+  ];
+}
+
+/** In a RoleBinding, a service account without a namespace is one of its own. */
+function homelessSubjects(subjects: unknown): FieldError[] {
+  const given: readonly unknown[] = Array.isArray(subjects) ? subjects : [];
+  return given.flatMap((subject, index) =>
+    isObject(subject) && subject['kind'] === 'ServiceAccount' && (subject['namespace'] ?? '') === ''
+      ? [required(`subjects[${index}].namespace`)]
+      : [],
+  );
+}
 
 function completeSubject(subject: JsonObject): JsonObject {
   const { kind, apiGroup } = subject;

@@ -1,4 +1,5 @@
 import { bool, int32, int64, list, listBy, oneOf, ref, str, vocabulary } from '../dsl.ts';
+import { type FieldError, unsupported } from '../field-error.ts';
 import { isObject, withField } from '../json.ts';
 import type { JsonObject, Schema } from '../schema.ts';
 import { selectorRule } from '../selector-rules.ts';
@@ -39,7 +40,15 @@ const observedGeneration = int64('`metadata.generation` the controller has seen.
 const collisionCount = int32('How often a generated name was taken already.');
 const terminatingReplicas = int32('Pods that are ending.');
 
-const workloadRules = (workload: string) => ({ required: ['selector', 'template'], check: selectorRule(workload) });
+/** Pods of a workload are never done, so their containers are always started again. */
+const workloadCheck = (workload: string) => {
+  const selectorErrors = selectorRule(workload);
+  return (spec: JsonObject, path: string): FieldError[] => [
+    ...selectorErrors(spec, path),
+    ...restartErrors(spec['template'], `${path}.template`),
+  ];
+};
+const workloadRules = (workload: string) => ({ required: ['selector', 'template'], check: workloadCheck(workload) });
 
 const RollingUpdateDeployment = object('RollingUpdateDeployment', 'How fast pods are replaced.', {
   maxSurge: atMost('Pods beyond the wanted number while updating'),
@@ -100,7 +109,7 @@ const ReplicaSetSpec = object(
   'ReplicaSetSpec',
   'What a replica set keeps running.',
   { minReadySeconds, replicas, selector, template },
-  { required: ['selector'], check: selectorRule('deployment') },
+  { required: ['selector'], check: workloadCheck('deployment') },
 );
 
 const ReplicaSetStatus = object(
@@ -262,6 +271,12 @@ export const ControllerRevision = kind(
   },
   { zero: ['revision'] },
 );
+
+function restartErrors(template: unknown, path: string): FieldError[] {
+  const spec = isObject(template) ? template['spec'] : undefined;
+  const policy = isObject(spec) ? (spec['restartPolicy'] ?? '') : '';
+  return policy === '' || policy === 'Always' ? [] : [unsupported(`${path}.spec.restartPolicy`, policy, ['Always'])];
+}
 
 function completeRollingUpdate(strategy: JsonObject, defaults: JsonObject): JsonObject {
   if (strategy['type'] !== 'RollingUpdate') return strategy;

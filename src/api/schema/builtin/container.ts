@@ -1,6 +1,6 @@
 import { bool, int32, list, listBy, map, mapList, oneOf, ref, str, strings, vocabulary } from '../dsl.ts';
 import type { FieldError } from '../field-error.ts';
-import { invalid } from '../field-error.ts';
+import { invalid, required } from '../field-error.ts';
 import { isObject, withField } from '../json.ts';
 import { dnsLabelErrors } from '../name.ts';
 import type { JsonObject } from '../schema.ts';
@@ -164,8 +164,12 @@ function tagOf(image: string): string {
 }
 
 function containerErrors(container: JsonObject, path: string): FieldError[] {
-  const { name } = container;
-  return typeof name === 'string' && name !== '' ? dnsLabelErrors(name, `${path}.name`) : [];
+  const { name, image } = container;
+  return [
+    ...(typeof name === 'string' && name !== '' ? dnsLabelErrors(name, `${path}.name`) : []),
+    // Published as optional, for tools above pods that fill it in; refused all the same.
+    ...((image ?? '') === '' ? [required(`${path}.image`)] : []),
+  ];
 }
 
 function envErrors(variable: JsonObject, path: string): FieldError[] {

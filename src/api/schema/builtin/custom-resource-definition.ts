@@ -15,7 +15,7 @@ import {
   vocabulary,
 } from '../dsl.ts';
 import type { Schema } from '../schema.ts';
-import { metadata, time } from './meta.ts';
+import { ObjectMeta, time } from './meta.ts';
 
 /** CustomResourceDefinitions, and the schema of their schemas. */
 
@@ -269,7 +269,7 @@ export const CustomResourceDefinition = kind(
   'CustomResourceDefinition',
   'Adds a kind to the API.',
   {
-    metadata,
+    metadata: ref(ObjectMeta, 'Standard metadata of the object.'),
     spec: ref(CustomResourceDefinitionSpec, 'The kind.'),
     status: ref(CustomResourceDefinitionStatus, 'State of the definition. Read-only.'),
   },

@@ -1,11 +1,16 @@
 import { int32, ref, str, vocabulary } from '../dsl.ts';
-import { metadata, microTime, time } from './meta.ts';
+import { type FieldError, invalid } from '../field-error.ts';
+import { isObject } from '../json.ts';
+import type { JsonObject } from '../schema.ts';
+import { microTime, ObjectMeta, time } from './meta.ts';
 import { ObjectReference } from './reference.ts';
 
 /** Events, in the core group and in events.k8s.io: two views of the same stored objects. */
 
 const core = vocabulary('io.k8s.api.core.v1', '', 'v1');
 const events = vocabulary('io.k8s.api.events.v1', 'events.k8s.io', 'v1');
+
+const metadata = ref(ObjectMeta, 'Standard metadata of the object.');
 
 const EventSource = core.object('EventSource', 'Who reports an event.', {
   component: str('Component that reports it.'),
@@ -38,7 +43,7 @@ export const CoreEvent = core.kind(
     source: ref(EventSource, 'Who reports it.'),
     type: str('`Normal` or `Warning`.'),
   },
-  { required: ['involvedObject'], zero: ['metadata'] },
+  { required: ['involvedObject'], zero: ['metadata'], check: event => namespaceErrors(event, 'involvedObject') },
 );
 
 export const Event = events.kind(
@@ -72,5 +77,18 @@ export const Event = events.kind(
     ),
     type: str('`Normal` or `Warning`.'),
   },
-  { zero: ['eventTime'] },
+  { zero: ['eventTime'], check: event => namespaceErrors(event, 'regarding') },
 );
+
+/** An event lies in the namespace of what it is about; that of something without a namespace, in `default`. */
+function namespaceErrors(event: JsonObject, about: string): FieldError[] {
+  const own = namespaceOf(event['metadata']);
+  const other = namespaceOf(event[about]);
+  const agree = own === other || (other === '' && own === 'default');
+  return agree ? [] : [invalid(`${about}.namespace`, other, 'does not match event.namespace')];
+}
+
+function namespaceOf(value: unknown): string {
+  const namespace = isObject(value) ? value['namespace'] : undefined;
+  return typeof namespace === 'string' ? namespace : '';
+}

@@ -13,9 +13,9 @@ import {
   strings,
   vocabulary,
 } from '../dsl.ts';
-import { labelSelectorErrors, metadataErrors } from '../metadata.ts';
+import { builtinMetadataErrors, labelSelectorErrors, metadataErrors } from '../metadata.ts';
 import { quantityErrors } from '../quantity.ts';
-import type { Schema } from '../schema.ts';
+import type { Definition, Schema } from '../schema.ts';
 
 /** The types every kind uses: meta/v1, quantities, int-or-string. */
 
@@ -110,7 +110,11 @@ export const ObjectMeta = object(
   { check: metadataErrors },
 );
 
-export const metadata: Schema = ref(ObjectMeta, 'Standard metadata of the object.');
+/** Metadata of a built-in kind: the same type with one rule more. */
+export const metadata: Schema = {
+  ...ref(ObjectMeta, 'Standard metadata of the object.'),
+  builtin: { ...(ObjectMeta.builtin as Definition), check: builtinMetadataErrors as Definition['check'] },
+};
 
 export const ListMeta = object('ListMeta', 'What every list has.', {
   continue: str('Token to ask for the next page with; empty on the last one.'),

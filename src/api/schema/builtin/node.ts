@@ -1,4 +1,7 @@
 import { bool, int32, int64, list, listBy, map, ref, set, str, strings, vocabulary } from '../dsl.ts';
+import { duplicate, type FieldError } from '../field-error.ts';
+import { isObject } from '../json.ts';
+import type { JsonObject } from '../schema.ts';
 import { metadata, Quantity, time } from './meta.ts';
 import { Taint } from './scheduling.ts';
 
@@ -27,17 +30,22 @@ const NodeConfigSource = object(
   },
 );
 
-const NodeSpec = object('NodeSpec', 'What is wanted of a node.', {
-  configSource: ref(NodeConfigSource, 'No longer supported.'),
-  externalID: str('No longer used.'),
-  podCIDR: str('Range of addresses for pods.'),
-  podCIDRs: set({ type: 'string' }, 'Ranges of addresses for pods, at most one of each family.', {
-    'x-kubernetes-patch-strategy': 'merge',
-  }),
-  providerID: str('ID of the machine at its provider, `<provider>://<id>`.'),
-  taints: list(Taint, 'Keep pods away that do not tolerate them.'),
-  unschedulable: bool('No new pods; what `kubectl cordon` sets.'),
-});
+const NodeSpec = object(
+  'NodeSpec',
+  'What is wanted of a node.',
+  {
+    configSource: ref(NodeConfigSource, 'No longer supported.'),
+    externalID: str('No longer used.'),
+    podCIDR: str('Range of addresses for pods.'),
+    podCIDRs: set({ type: 'string' }, 'Ranges of addresses for pods, at most one of each family.', {
+      'x-kubernetes-patch-strategy': 'merge',
+    }),
+    providerID: str('ID of the machine at its provider, `<provider>://<id>`.'),
+    taints: list(Taint, 'Keep pods away that do not tolerate them.'),
+    unschedulable: bool('No new pods; what `kubectl cordon` sets.'),
+  },
+  { check: repeatedTaints },
+);
 
 const NodeCondition = object(
   'NodeCondition',
@@ -163,3 +171,18 @@ export const Node = kind('Node', 'A machine that runs pods.', {
   spec: ref(NodeSpec, 'What is wanted.'),
   status: ref(NodeStatus, 'What was last reported. Read-only.'),
 });
+
+function repeatedTaints({ taints }: JsonObject, path: string): FieldError[] {
+  if (!Array.isArray(taints)) return [];
+  const seen = new Set<string>();
+  return (taints as unknown[]).flatMap((taint, index) => {
+    if (!isObject(taint)) return [];
+    const identity = `${String(taint['effect'])} ${String(taint['key'])}`;
+    if (seen.has(identity)) {
+      const error = duplicate(`${path}.taints[${index}]`, taint);
+      return [{ ...error, detail: 'taints must be unique by key and effect' }];
+    }
+    seen.add(identity);
+    return [];
+  });
+}

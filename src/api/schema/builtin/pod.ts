@@ -3,7 +3,7 @@ import { completePod, completePodSpec } from '../pod-defaults.ts';
 import { podSpecErrors } from '../pod-rules.ts';
 import type { JsonObject } from '../schema.ts';
 import { Container, EphemeralContainer, ResourceRequirements } from './container.ts';
-import { metadata, Quantity } from './meta.ts';
+import { metadata, ObjectMeta, Quantity } from './meta.ts';
 import { PodStatus } from './pod-status.ts';
 import { LocalObjectReference, ObjectReference } from './reference.ts';
 import { Affinity, podPreemptionPolicy, Toleration, TopologySpreadConstraint } from './scheduling.ts';
@@ -121,7 +121,7 @@ export const PodSpec = object(
 );
 
 export const PodTemplateSpec = object('PodTemplateSpec', 'The pods that are made.', {
-  metadata: { ...metadata, description: 'Labels and annotations of the pods.' },
+  metadata: ref(ObjectMeta, 'Labels and annotations of the pods.'),
   spec: ref(PodSpec, 'What runs in the pods.'),
 });
 

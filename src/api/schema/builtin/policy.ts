@@ -1,5 +1,7 @@
 import { int32, int64, listBy, map, oneOf, ref, str, vocabulary } from '../dsl.ts';
-import { invalid } from '../field-error.ts';
+import { type FieldError, invalid } from '../field-error.ts';
+import { percentage } from '../name.ts';
+import type { JsonObject } from '../schema.ts';
 import { Condition, DeleteOptions, IntOrString, LabelSelector, metadata, microTime, Time } from './meta.ts';
 
 /** Disruption budgets and evictions, leases, and the scale subresource. */
@@ -22,12 +24,7 @@ const PodDisruptionBudgetSpec = policy.object(
       'When pods that are not ready may be evicted.',
     ),
   },
-  {
-    check: (spec, path) =>
-      spec['minAvailable'] === undefined || spec['maxUnavailable'] === undefined
-        ? []
-        : [invalid(path, spec, 'minAvailable and maxUnavailable cannot be both set')],
-  },
+  { check: budgetErrors },
 );
 
 const PodDisruptionBudgetStatus = policy.object(
@@ -87,3 +84,22 @@ export const Scale = autoscaling.kind('Scale', 'The size of something that can b
   spec: ref(ScaleSpec, 'The wanted size.'),
   status: ref(ScaleStatus, 'The actual size. Read-only.'),
 });
+
+function budgetErrors(spec: JsonObject, path: string): FieldError[] {
+  const { minAvailable, maxUnavailable } = spec;
+  const both = minAvailable !== undefined && maxUnavailable !== undefined;
+  return [
+    ...(both ? [invalid(path, spec, 'minAvailable and maxUnavailable cannot be both set')] : []),
+    ...shareErrors(minAvailable, `${path}.minAvailable`),
+    ...shareErrors(maxUnavailable, `${path}.maxUnavailable`),
+  ];
+}
+
+/** A number of pods, or a share of them that is not more than all. */
+function shareErrors(value: unknown, path: string): FieldError[] {
+  if (typeof value === 'number') return value < 0 ? [invalid(path, value, 'must be greater than or equal to 0')] : [];
+  if (typeof value !== 'string') return [];
+  const faults = percentage(value);
+  if (faults.length === 0 && Number.parseInt(value, 10) > 100) faults.push('must not be greater than 100%');
+  return faults.map(fault => invalid(path, value, fault));
+}

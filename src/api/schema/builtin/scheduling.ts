@@ -1,5 +1,6 @@
 import { bool, int32, int64, list, oneOf, ref, str, strings, vocabulary } from '../dsl.ts';
 import { type FieldError, invalid } from '../field-error.ts';
+import { labelValue, qualifiedName } from '../name.ts';
 import type { JsonObject } from '../schema.ts';
 import { LabelSelector, metadata, time } from './meta.ts';
 import { NodeSelector, NodeSelectorTerm } from './reference.ts';
@@ -20,7 +21,7 @@ export const Taint = object(
     timeAdded: time('When a `NoExecute` taint was added.'),
     value: str('Value of the taint.'),
   },
-  { required: ['effect', 'key'] },
+  { required: ['effect', 'key'], check: taintErrors },
 );
 
 export const Toleration = object(
@@ -130,6 +131,15 @@ export const PriorityClass = vocabulary('io.k8s.api.scheduling.v1', 'scheduling.
   },
   { zero: ['value'] },
 );
+
+function taintErrors({ key, value }: JsonObject, path: string): FieldError[] {
+  return [
+    ...(typeof key === 'string' && key !== ''
+      ? qualifiedName(key).map(fault => invalid(`${path}.key`, key, fault))
+      : []),
+    ...(typeof value === 'string' ? labelValue(value).map(fault => invalid(`${path}.value`, value, fault)) : []),
+  ];
+}
 
 function tolerationErrors(toleration: JsonObject, path: string): FieldError[] {
   const errors: FieldError[] = [];

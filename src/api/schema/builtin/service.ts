@@ -1,4 +1,5 @@
 import { bool, int32, list, listBy, oneOf, ref, set, str, stringMap, strings, vocabulary } from '../dsl.ts';
+import { type FieldError, required } from '../field-error.ts';
 import { isObject, withField } from '../json.ts';
 import type { JsonObject } from '../schema.ts';
 import { PROTOCOLS } from './container.ts';
@@ -89,11 +90,16 @@ const ServiceStatus = object('ServiceStatus', 'State of a service.', {
   ),
 });
 
-export const Service = kind('Service', 'A stable name and address for a set of pods.', {
-  metadata,
-  spec: ref(ServiceSpec, 'What is wanted.'),
-  status: ref(ServiceStatus, 'State of the service. Read-only.'),
-});
+export const Service = kind(
+  'Service',
+  'A stable name and address for a set of pods.',
+  {
+    metadata,
+    spec: ref(ServiceSpec, 'What is wanted.'),
+    status: ref(ServiceStatus, 'State of the service. Read-only.'),
+  },
+  { check: ({ spec }) => portErrors(isObject(spec) ? spec : {}) },
+);
 
 const EndpointAddress = object(
   'EndpointAddress',
@@ -193,6 +199,12 @@ function completeServicePort(port: JsonObject): JsonObject {
   const { targetPort } = port;
   const absent = targetPort === undefined || targetPort === 0 || targetPort === '';
   return absent && port['port'] !== undefined ? withField(port, 'targetPort', port['port']) : port;
+}
+
+/** Only a service without an address of its own can do without ports. */
+function portErrors({ ports, clusterIP, type }: JsonObject): FieldError[] {
+  if (clusterIP === 'None' || type === 'ExternalName') return [];
+  return Array.isArray(ports) && ports.length > 0 ? [] : [required('spec.ports')];
 }
 
 const CLIENT_STAYS_SECONDS = 10_800;

@@ -24,6 +24,29 @@ export function ruleFault(rule: string): string | undefined {
   }
 }
 
+/** The rules in a schema that are not applied, and the functions they use that we do not have. */
+export function unappliedRules(schema: Schema): { rule: string; functions: string[] }[] {
+  const { properties, items, additionalProperties } = schema;
+  const below = [
+    ...Object.values(properties ?? {}),
+    ...(items === undefined ? [] : [items]),
+    ...(typeof additionalProperties === 'object' ? [additionalProperties] : []),
+  ];
+  const here = (schema['x-kubernetes-validations'] ?? [])
+    .map(({ rule }) => ({ rule, functions: [...new Set(missingFunctions(rule))] }))
+    .filter(({ functions }) => functions.length > 0);
+  return [...here, ...below.flatMap(unappliedRules)];
+}
+
+function missingFunctions(rule: string): string[] {
+  try {
+    return unknownFunctions(parseExpression(rule));
+  } catch (error) {
+    if (error instanceof SyntaxError) return [];
+    throw error;
+  }
+}
+
 /** Where a value is, and what its rules may still cost. */
 interface Place {
   readonly path: string;
