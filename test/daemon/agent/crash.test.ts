@@ -12,7 +12,7 @@ import type { MachineConfig } from '../../../src/machine-config-api/machine-conf
 import { DAEMON_STATE } from '../../../src/machine-config-api/names.ts';
 import { readConfig } from '../../../src/machine-config-api/reconciliation.ts';
 import { seeded } from '../../informer/seeded.ts';
-import { ProcessCluster } from './node-process.ts';
+import { ProcessCluster, type ProcessNode } from './node-process.ts';
 import { config } from './scene.ts';
 
 /** How often the agent is killed; `ROTUNDA_CRASH_POINTS=200` for the long run. */
@@ -25,7 +25,6 @@ const KILLS_AN_UPDATE = 4;
 const LIFE_MS = 1600;
 /** About as long as the files, the unit and the keys of an update take. */
 const WRITING_MS = 400;
-const SOON_MS = 1500;
 const WORST_MS = 60_000;
 
 test(`${POINTS} times kill -9 of the real command at random points of updates: Done, complete, never Degraded`, async t => {
@@ -50,9 +49,9 @@ test(`${POINTS} times kill -9 of the real command at random points of updates: D
         await node.target(wanted);
         for (let kill = 0; kill < KILLS_AN_UPDATE && left > 0; kill++) {
           left--;
-          // Every other one while files are written, the rest anywhere.
-          if (kill % 2 === 0) await isUnderWay(node.root);
-          await sleep(systemClock, random() * (kill % 2 === 0 ? WRITING_MS : LIFE_MS));
+          // Every other one while files are written, the first of them as soon as that is seen; the rest anywhere.
+          if (kill % 2 === 0) await isUnderWay(node, wanted);
+          await sleep(systemClock, random() * (kill === 0 ? 0 : kill % 2 === 0 ? WRITING_MS : LIFE_MS));
           await node.kill();
           if (journals(node.root).length > 0) amid++;
           node.start();
@@ -82,9 +81,10 @@ function journals(root: string): string[] {
 }
 
 /** Waits until an update has begun to change the disk; some are over before anybody sees that. */
-async function isUnderWay(root: string): Promise<void> {
-  for (const end = performance.now() + SOON_MS; performance.now() < end && journals(root).length === 0; ) {
-    await sleep(systemClock, 1);
+async function isUnderWay({ root, host }: Pick<ProcessNode, 'root' | 'host'>, wanted: MachineConfig): Promise<void> {
+  const isOver = async () => (await readStored(host))?.config.metadata?.name === wanted.metadata?.name;
+  for (const end = performance.now() + WORST_MS; performance.now() < end; await sleep(systemClock, 1)) {
+    if (journals(root).length > 0 || (await isOver())) return;
   }
 }
 
