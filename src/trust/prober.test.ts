@@ -5,6 +5,7 @@ import { before, describe, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { VirtualClock } from '../kube/clock.ts';
 import { days } from '../kube/duration.ts';
+import { ConnectionError } from '../kube/error.ts';
 import type { CertificateAndKey } from '../pki/authority.ts';
 import { issueClient, issueServing, issueSigner } from '../pki/issue.ts';
 import { systemKeys } from '../pki/keys.ts';
@@ -31,6 +32,8 @@ class World {
   readonly objects = new Map<string, { data: Record<string, string> }>();
   readonly server: Server;
   routes: readonly Route[] | string = [];
+  /** The API cannot be asked for objects. */
+  isAway = false;
 
   constructor(serving: CertificateAndKey, ca: string, { isStrict = false, status = 200 } = {}) {
     this.server = createServer(
@@ -74,7 +77,10 @@ class World {
     return new Prober({
       graph: { deliveries: [], flows: [], edges: [edge] },
       routes: () => this.routes,
-      read: objectsOfCluster(async object => this.objects.get(objectText(object))),
+      read: objectsOfCluster(async object => {
+        if (this.isAway) throw new ConnectionError('UND_ERR_SOCKET', 'other side closed');
+        return this.objects.get(objectText(object));
+      }),
       clock: new VirtualClock(new Date()),
     });
   }
@@ -125,6 +131,17 @@ describe('a connection over an edge', () => {
     const report = await oneRound(world.prober());
     assert.deepEqual([report.accepted, report.refused, report.unreachable], [1, 0, 0]);
     assert.ok(report.lastAcceptedAt);
+  });
+
+  test('goes on with what was read last while the API is away; before anything was read, it says nothing about trust', async t => {
+    const world = await started(t);
+    const [known, fresh] = [world.prober(), world.prober()];
+    await oneRound(known);
+    world.isAway = true;
+    const report = await oneRound(known);
+    assert.deepEqual([report.accepted, report.refused, report.unreachable], [2, 0, 0]);
+    const nothing = await oneRound(fresh);
+    assert.deepEqual([nothing.accepted, nothing.refused, nothing.unreachable], [0, 0, 1]);
   });
 
   test('without a certificate only the server is checked', async t => {

@@ -1,5 +1,6 @@
 import { type Clock, sleep, systemClock } from '../kube/clock.ts';
 import { seconds } from '../kube/duration.ts';
+import { isTransient } from '../kube/error.ts';
 import { type Artefact, artefactOf, type ReadArtefact } from './artefact.ts';
 import { type EdgeCounter, type EdgeReport, newEdgeCounter } from './edge-counter.ts';
 import type { Edge, Side, TrustGraph } from './graph.ts';
@@ -44,8 +45,8 @@ const MOST_ROUTES = 20;
 
 /**
  * Makes real TLS connections over every edge of the trust graph, with what both sides really have, again and again, and counts.
- * It is a client like the real one: what cannot be used leaves the old in place, as a process does that reads a pair in the
- * middle of being written.
+ * It is a client like the real one: what cannot be read or used leaves the old in place, as a process does that reads a pair in
+ * the middle of being written.
  */
 export class Prober {
   readonly #options: ProberOptions;
@@ -131,7 +132,9 @@ export class Prober {
       const again = await shakeHands(request);
       return again.kind === 'cut-off' ? { kind: 'refused', by: 'server', reason: again.reason } : again;
     } catch (error) {
-      return { kind: 'refused', by: 'client', reason: (error as Error).message };
+      const reason = (error as Error).message;
+      // Who cannot read what it holds because the API is away says nothing about trust.
+      return isTransient(error) ? { kind: 'unreachable', reason } : { kind: 'refused', by: 'client', reason };
     }
   }
 
@@ -145,10 +148,10 @@ export class Prober {
     const key = JSON.stringify([parse.name, side.process, place, artefact.object, artefact.files]);
     const last = this.#held.get(key) as Held<T> | undefined;
     for (let attempt = 1; ; attempt++) {
-      const texts = await this.#options.read(artefact, place);
-      const content = JSON.stringify(texts);
-      if (last !== undefined && last.content === content) return last.material;
       try {
+        const texts = await this.#options.read(artefact, place);
+        const content = JSON.stringify(texts);
+        if (last !== undefined && last.content === content) return last.material;
         if (texts === undefined) throw new Error(`${nameOf(artefact)} is not there`);
         const material = parse(texts);
         this.#held.set(key, { content, material });
