@@ -1,4 +1,3 @@
-import type { CustomResourceDefinition } from 'kubernetes-types/apiextensions/v1.d.ts';
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { BUNDLE_KEY } from '../certrotation/bundle.ts';
 import { loadSecret, TLS_SECRET, withCertificate } from '../certrotation/secret.ts';
@@ -10,7 +9,15 @@ import { days } from '../kube/duration.ts';
 import { type RecordedEvent, recordingEvents } from '../kube/events.ts';
 import { getIfPresent } from '../kube/get.ts';
 import type { Kube } from '../kube/port.ts';
-import { CONFIG_MAPS, type KubeObject, NAMESPACES, NODES, type Resource, resource, SECRETS } from '../kube/resource.ts';
+import {
+  CONFIG_MAPS,
+  CUSTOM_RESOURCE_DEFINITIONS,
+  type KubeObject,
+  NAMESPACES,
+  NODES,
+  type Resource,
+  SECRETS,
+} from '../kube/resource.ts';
 import { ownCertificate } from '../pki/authority.ts';
 import type { Certificate } from '../pki/certificate.ts';
 import { verifyChain } from '../pki/chain.ts';
@@ -33,13 +40,6 @@ import { CLUSTER, ETCDS, KUBE_API_SERVERS, NETWORKS } from './resources.ts';
 
 /** What the tests of this room share: one moment, a cluster whose rollouts are made by hand, members that say what they are told. */
 export const NOW = new Date('2026-01-01T00:00:00Z');
-
-const DEFINITIONS: Resource<CustomResourceDefinition> = resource<CustomResourceDefinition>(
-  'apiextensions.k8s.io/v1',
-  'CustomResourceDefinition',
-  'customresourcedefinitions',
-  false,
-);
 
 export interface TestEtcdOptions {
   readonly kube: Kube;
@@ -338,7 +338,7 @@ export async function defineResources(kube: Kube): Promise<void> {
 const ANYTHING = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as object;
 
 export async function defineResource(kube: Kube, { group, version, kind, plural }: Resource): Promise<void> {
-  await kube.create(DEFINITIONS, {
+  await kube.create(CUSTOM_RESOURCE_DEFINITIONS, {
     metadata: { name: `${plural}.${group}` },
     spec: {
       group,

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { load as parseYaml } from 'js-yaml';
 import { VirtualClock } from '../kube/clock.ts';
 import type { Kube } from '../kube/port.ts';
-import { type KubeObject, NAMESPACES, resource } from '../kube/resource.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS, type KubeObject, NAMESPACES } from '../kube/resource.ts';
 import { ensureCluster } from './ensure-cluster.ts';
 import { ETCD_NAMESPACE } from './namespaces.ts';
 import { CLUSTER, INFRASTRUCTURES, NETWORKS } from './resources.ts';
@@ -12,13 +12,6 @@ export const NOW = new Date('2026-01-01T00:00:00Z');
 
 export const EXTERNAL_URL = 'https://api.c.example.com:6443';
 export const INTERNAL_URL = 'https://api-int.c.example.com:6443';
-
-const DEFINITIONS = resource<KubeObject>(
-  'apiextensions.k8s.io/v1',
-  'CustomResourceDefinition',
-  'customresourcedefinitions',
-  false,
-);
 
 /** An API in process, as `startEngine` gives it. */
 export interface TestApi {
@@ -41,7 +34,7 @@ export function definitions(): KubeObject[] {
 
 /** Makes the API know our kinds and puts the objects there that every cluster has. */
 export async function prepareCluster({ kube, idle }: TestApi): Promise<void> {
-  for (const definition of definitions()) await kube.create(DEFINITIONS, definition);
+  for (const definition of definitions()) await kube.create(CUSTOM_RESOURCE_DEFINITIONS, definition);
   await idle();
   await kube.create(NAMESPACES, { metadata: { name: ETCD_NAMESPACE } });
   await ensureCluster(kube);

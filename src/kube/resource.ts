@@ -1,3 +1,4 @@
+import type { CustomResourceDefinition } from 'kubernetes-types/apiextensions/v1.d.ts';
 import type { Deployment, ReplicaSet } from 'kubernetes-types/apps/v1.d.ts';
 import type { CertificateSigningRequest } from 'kubernetes-types/certificates/v1.d.ts';
 import type { Lease } from 'kubernetes-types/coordination/v1.d.ts';
@@ -70,6 +71,12 @@ export const PODS = resource<Pod>('v1', 'Pod', 'pods');
 export const SERVICES = resource<Service>('v1', 'Service', 'services');
 export const SERVICE_ACCOUNTS = resource<ServiceAccount>('v1', 'ServiceAccount', 'serviceaccounts');
 export const EVENTS = resource<Event>('v1', 'Event', 'events');
+export const CUSTOM_RESOURCE_DEFINITIONS = resource<CustomResourceDefinition>(
+  'apiextensions.k8s.io/v1',
+  'CustomResourceDefinition',
+  'customresourcedefinitions',
+  false,
+);
 export const LEASES = resource<Lease>('coordination.k8s.io/v1', 'Lease', 'leases');
 export const DEPLOYMENTS = resource<Deployment>('apps/v1', 'Deployment', 'deployments');
 export const REPLICA_SETS = resource<ReplicaSet>('apps/v1', 'ReplicaSet', 'replicasets');

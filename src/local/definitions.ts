@@ -2,14 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { load } from 'js-yaml';
 import { applyObject } from '../kube/apply.ts';
 import type { Kube } from '../kube/port.ts';
-import { type KubeObject, resource } from '../kube/resource.ts';
-
-const DEFINITIONS = resource<KubeObject>(
-  'apiextensions.k8s.io/v1',
-  'CustomResourceDefinition',
-  'customresourcedefinitions',
-  false,
-);
+import { CUSTOM_RESOURCE_DEFINITIONS, type KubeObject } from '../kube/resource.ts';
 
 const NOBODY = { event() {} };
 /** Seen from the sources and from the bundled program. */
@@ -22,6 +15,6 @@ export async function applyDefinitions(kube: Kube): Promise<void> {
   const files = readdirSync(place).filter(name => name.endsWith('.yaml'));
   for (const file of files.sort()) {
     const definition = load(readFileSync(new URL(file, place), 'utf8')) as KubeObject;
-    await applyObject({ kube, events: NOBODY }, DEFINITIONS, definition);
+    await applyObject({ kube, events: NOBODY }, CUSTOM_RESOURCE_DEFINITIONS, definition);
   }
 }

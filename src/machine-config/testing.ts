@@ -7,7 +7,14 @@ import { VirtualClock } from '../kube/clock.ts';
 import { days } from '../kube/duration.ts';
 import { eventsTo, type RecordedEvent } from '../kube/events.ts';
 import type { Kube } from '../kube/port.ts';
-import { CONFIG_MAPS, type KubeObject, NAMESPACES, NODES, resource, SECRETS } from '../kube/resource.ts';
+import {
+  CONFIG_MAPS,
+  CUSTOM_RESOURCE_DEFINITIONS,
+  type KubeObject,
+  NAMESPACES,
+  NODES,
+  SECRETS,
+} from '../kube/resource.ts';
 import { DNSES, IMAGES, INFRASTRUCTURES, NETWORKS } from '../machine-config-api/cluster-config.ts';
 import { CONTROLLER_CONFIGS, type ControllerConfig } from '../machine-config-api/controller-config.ts';
 import {
@@ -48,12 +55,6 @@ export interface TestApi {
   close(): Promise<void>;
 }
 
-const DEFINITIONS = resource<KubeObject>(
-  'apiextensions.k8s.io/v1',
-  'CustomResourceDefinition',
-  'customresourcedefinitions',
-  false,
-);
 const CRD_FOLDER = new URL('../../manifests/crds/', import.meta.url).pathname;
 
 /** A cluster with everything the operator reads, and the operator and the controllers on it. */
@@ -264,7 +265,10 @@ export class TestCluster {
 /** Creates all CRDs of this project. */
 export async function installDefinitions(api: TestApi): Promise<void> {
   for (const file of globSync('*.yaml', { cwd: CRD_FOLDER }).sort()) {
-    await api.kube.create(DEFINITIONS, load(readFileSync(`${CRD_FOLDER}${file}`, 'utf8')) as KubeObject);
+    await api.kube.create(
+      CUSTOM_RESOURCE_DEFINITIONS,
+      load(readFileSync(`${CRD_FOLDER}${file}`, 'utf8')) as KubeObject,
+    );
   }
   await api.idle();
 }

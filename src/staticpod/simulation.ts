@@ -6,7 +6,7 @@ import { minutes, seconds } from '../kube/duration.ts';
 import { ConnectionError } from '../kube/error.ts';
 import { recordingEvents } from '../kube/events.ts';
 import type { Kube } from '../kube/port.ts';
-import { CONFIG_MAPS, NAMESPACES, NODES, PODS, resource, SECRETS } from '../kube/resource.ts';
+import { CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, NODES, PODS, SECRETS } from '../kube/resource.ts';
 import { formatRfc3339 } from '../kube/time.ts';
 import { informersOf, staticPodCaches } from './caches.ts';
 import type { StaticPodOperatorConfig } from './config.ts';
@@ -63,7 +63,7 @@ export class Simulation {
     const api = await startApi(clock);
     const world = new Simulation(api, clock, config);
     const { kube } = api;
-    await kube.create(DEFINITIONS, DEFINITION);
+    await kube.create(CUSTOM_RESOURCE_DEFINITIONS, DEFINITION);
     await api.idle();
     await kube.create(NAMESPACES, { metadata: { name: NAMESPACE } });
     await kube.create(OPERATORS, { metadata: { name: 'cluster' }, spec: { managementState: 'Managed', ...spec } });
@@ -233,12 +233,6 @@ export class Simulation {
   }
 }
 
-const DEFINITIONS = resource<CustomResourceDefinition>(
-  'apiextensions.k8s.io/v1',
-  'CustomResourceDefinition',
-  'customresourcedefinitions',
-  false,
-);
 const ANYTHING = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as const;
 const DEFINITION = {
   metadata: { name: 'kubeapiservers.operator.openshift.io' },

@@ -8,17 +8,11 @@ import { after, before, describe, test } from 'node:test';
 import { load } from 'js-yaml';
 import type { CustomResourceDefinition } from 'kubernetes-types/apiextensions/v1.d.ts';
 import { type Api, startApi } from '../../src/api/api.ts';
-import { type KubeObject, LEASES, resource, SECRETS } from '../../src/kube/resource.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS, type KubeObject, LEASES, resource, SECRETS } from '../../src/kube/resource.ts';
 import { eventually } from '../contract/cluster.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const main = join(root, 'src/cli/main.ts');
-const DEFINITIONS = resource<CustomResourceDefinition>(
-  'apiextensions.k8s.io/v1',
-  'CustomResourceDefinition',
-  'customresourcedefinitions',
-  false,
-);
 const OPERATORS = resource<KubeObject & { status?: { conditions?: { type: string; status: string }[] } }>(
   'operator.openshift.io/v1',
   'KubeAPIServer',
@@ -35,7 +29,10 @@ describe('rotunda kube-apiserver-operator', () => {
     api = await startApi({ dir });
     const folder = join(root, 'manifests/crds');
     for (const file of readdirSync(folder).filter(name => /^(?:config|operator|controlplane)\..*\.yaml$/.test(name))) {
-      await api.kube.create(DEFINITIONS, load(readFileSync(join(folder, file), 'utf8')) as CustomResourceDefinition);
+      await api.kube.create(
+        CUSTOM_RESOURCE_DEFINITIONS,
+        load(readFileSync(join(folder, file), 'utf8')) as CustomResourceDefinition,
+      );
     }
   });
   after(async () => {

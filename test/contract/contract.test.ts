@@ -12,6 +12,7 @@ import { listAll } from '../../src/kube/list.ts';
 import type { WatchEvent } from '../../src/kube/port.ts';
 import {
   CONFIG_MAPS,
+  CUSTOM_RESOURCE_DEFINITIONS,
   type KubeObject,
   LEASES,
   NAMESPACES,
@@ -392,12 +393,6 @@ describe('status and custom resources', () => {
   }
   const group = 'contract.rotunda.dev';
   const WIDGETS = resource<Widget>(`${group}/v1`, 'Widget', 'widgets');
-  const DEFINITIONS = resource<CustomResourceDefinition>(
-    'apiextensions.k8s.io/v1',
-    'CustomResourceDefinition',
-    'customresourcedefinitions',
-    false,
-  );
 
   before(async () => {
     const spec = {
@@ -424,11 +419,11 @@ describe('status and custom resources', () => {
         ],
       },
     };
-    await cluster.kube.delete(DEFINITIONS, { name: `widgets.${group}` }).catch(() => {});
-    await eventually('an older definition to go', () => isGone(DEFINITIONS, `widgets.${group}`));
-    await cluster.kube.create(DEFINITIONS, definition);
+    await cluster.kube.delete(CUSTOM_RESOURCE_DEFINITIONS, { name: `widgets.${group}` }).catch(() => {});
+    await eventually('an older definition to go', () => isGone(CUSTOM_RESOURCE_DEFINITIONS, `widgets.${group}`));
+    await cluster.kube.create(CUSTOM_RESOURCE_DEFINITIONS, definition);
     await eventually('the definition to be established', async () => {
-      const { status } = await cluster.kube.get(DEFINITIONS, { name: `widgets.${group}` });
+      const { status } = await cluster.kube.get(CUSTOM_RESOURCE_DEFINITIONS, { name: `widgets.${group}` });
       return status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True');
     });
     await eventually('the resource to be served', () =>
@@ -438,7 +433,7 @@ describe('status and custom resources', () => {
       ),
     );
   });
-  after(() => cluster.kube.delete(DEFINITIONS, { name: `widgets.${group}` }));
+  after(() => cluster.kube.delete(CUSTOM_RESOURCE_DEFINITIONS, { name: `widgets.${group}` }));
 
   test('defaults, pruning and validation follow the schema', async () => {
     const odd = { metadata: { namespace: ns, name: 'w' }, spec: { size: 3, unknown: true } } as Widget;

@@ -9,17 +9,11 @@ import { after, before, describe, test } from 'node:test';
 import { load } from 'js-yaml';
 import type { CustomResourceDefinition } from 'kubernetes-types/apiextensions/v1.d.ts';
 import { type Api, startApi } from '../../src/api/api.ts';
-import { resource } from '../../src/kube/resource.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS } from '../../src/kube/resource.ts';
 import { eventually } from '../contract/cluster.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const main = join(root, 'src/cli/main.ts');
-const DEFINITIONS = resource<CustomResourceDefinition>(
-  'apiextensions.k8s.io/v1',
-  'CustomResourceDefinition',
-  'customresourcedefinitions',
-  false,
-);
 
 describe('rotunda etcd-operator', () => {
   let api: Api;
@@ -29,7 +23,10 @@ describe('rotunda etcd-operator', () => {
     api = await startApi({ dir });
     const folder = join(root, 'manifests/crds');
     for (const file of readdirSync(folder).filter(name => /^(?:config|operator)\..*\.yaml$/.test(name))) {
-      await api.kube.create(DEFINITIONS, load(readFileSync(join(folder, file), 'utf8')) as CustomResourceDefinition);
+      await api.kube.create(
+        CUSTOM_RESOURCE_DEFINITIONS,
+        load(readFileSync(join(folder, file), 'utf8')) as CustomResourceDefinition,
+      );
     }
   });
   after(async () => {

@@ -11,7 +11,14 @@ import { dump, load } from 'js-yaml';
 import type { ConfigMap, Event, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { HttpKube } from '../../src/kube/client.ts';
 import { loadAccess } from '../../src/kube/kubeconfig.ts';
-import { CONFIG_MAPS, EVENTS, type KubeObject, NAMESPACES, resource, SECRETS } from '../../src/kube/resource.ts';
+import {
+  CONFIG_MAPS,
+  CUSTOM_RESOURCE_DEFINITIONS,
+  EVENTS,
+  type KubeObject,
+  NAMESPACES,
+  SECRETS,
+} from '../../src/kube/resource.ts';
 import { findMarked, killProcess } from '../../src/local/process.ts';
 import type { CertificateAndKey } from '../../src/pki/authority.ts';
 import { issueClient } from '../../src/pki/issue.ts';
@@ -44,12 +51,6 @@ import {
 } from './operand.ts';
 
 const DEFINITION = new URL('../../manifests/crds/operator.openshift.io_kubeapiservers.yaml', import.meta.url);
-const DEFINITIONS = resource<KubeObject>(
-  'apiextensions.k8s.io/v1',
-  'CustomResourceDefinition',
-  'customresourcedefinitions',
-  false,
-);
 /** Few, so that pruning can be watched. */
 export const REVISION_LIMITS = { succeededRevisionLimit: 2, failedRevisionLimit: 2 };
 const LONGEST_WAIT_MS = 60_000;
@@ -291,7 +292,7 @@ export class Cluster {
       operatorKubeconfig(dir),
       withClient(readFileSync(adminKubeconfig(dir), 'utf8'), await issueClient({ ...issued, signer, user })),
     );
-    await kube.create(DEFINITIONS, load(readFileSync(DEFINITION, 'utf8')) as KubeObject);
+    await kube.create(CUSTOM_RESOURCE_DEFINITIONS, load(readFileSync(DEFINITION, 'utf8')) as KubeObject);
     await kube.create(NAMESPACES, { metadata: { name: NAMESPACE } });
     const { configMaps, secrets } = await operandObjects(signer);
     for (const object of configMaps) await kube.create(CONFIG_MAPS, object);

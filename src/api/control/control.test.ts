@@ -9,6 +9,7 @@ import { minutes } from '../../kube/duration.ts';
 import { isNotFound, KubeError } from '../../kube/error.ts';
 import {
   CONFIG_MAPS,
+  CUSTOM_RESOURCE_DEFINITIONS,
   EVENTS,
   type KubeObject,
   NAMESPACES,
@@ -22,12 +23,6 @@ import {
 import { type Engine, startEngine } from '../engine.ts';
 import { EVENT_LIFETIME_MS } from './events.ts';
 
-const DEFINITIONS = resource<CustomResourceDefinition & KubeObject>(
-  'apiextensions.k8s.io/v1',
-  'CustomResourceDefinition',
-  'customresourcedefinitions',
-  false,
-);
 const CLUSTER_ROLES = resource<ClusterRole>('rbac.authorization.k8s.io/v1', 'ClusterRole', 'clusterroles', false);
 
 /** The types of the definitions package have another name for this field than the API. */
@@ -312,12 +307,12 @@ describe('what works inside the server', () => {
 
     before(async () => {
       await assert.rejects(kube().list(WIDGETS), (error: KubeError) => error.code === 404);
-      await kube().create(DEFINITIONS, definition());
+      await kube().create(CUSTOM_RESOURCE_DEFINITIONS, definition());
       await engine.idle();
     });
 
     it('are established and served', async () => {
-      const { status } = await kube().get(DEFINITIONS, { name: 'widgets.example.com' });
+      const { status } = await kube().get(CUSTOM_RESOURCE_DEFINITIONS, { name: 'widgets.example.com' });
       const conditions = status?.conditions?.map(({ type, status: value }) => `${type}=${value}`);
       assert.deepEqual(conditions?.sort(), ['Established=True', 'NamesAccepted=True']);
       assert.deepEqual([status?.acceptedNames?.kind, status?.storedVersions], ['Widget', ['v1']]);
@@ -353,14 +348,14 @@ describe('what works inside the server', () => {
     });
 
     it('show stored objects the way a changed schema wants them', async () => {
-      const { metadata, spec } = await kube().get(DEFINITIONS, { name: 'widgets.example.com' });
+      const { metadata, spec } = await kube().get(CUSTOM_RESOURCE_DEFINITIONS, { name: 'widgets.example.com' });
       const schema = spec.versions[0]?.schema?.openAPIV3Schema?.properties?.['spec'];
       const changed = structuredClone(spec);
       changed.versions[0]!.schema!.openAPIV3Schema!.properties!['spec']!.properties = {
         ...schema?.properties,
         shape: { type: 'string', default: 'round' },
       };
-      await kube().update(DEFINITIONS, { metadata: metadata!, spec: changed });
+      await kube().update(CUSTOM_RESOURCE_DEFINITIONS, { metadata: metadata!, spec: changed });
       await engine.idle();
       const seen = (await kube().get(WIDGETS, { name: 'w', namespace })) as Widget & { spec: { shape?: string } };
       assert.equal(seen.spec.shape, 'round');
@@ -370,17 +365,17 @@ describe('what works inside the server', () => {
       const rival = definition();
       rival.metadata = { name: 'gadgets.example.com' };
       rival.spec.names = { plural: 'gadgets', kind: 'Widget' };
-      await kube().create(DEFINITIONS, rival);
+      await kube().create(CUSTOM_RESOURCE_DEFINITIONS, rival);
       await engine.idle();
-      const { status } = await kube().get(DEFINITIONS, { name: 'gadgets.example.com' });
+      const { status } = await kube().get(CUSTOM_RESOURCE_DEFINITIONS, { name: 'gadgets.example.com' });
       assert.equal(status?.conditions?.find(({ type }) => type === 'NamesAccepted')?.status, 'False');
-      await kube().delete(DEFINITIONS, { name: 'gadgets.example.com' });
+      await kube().delete(CUSTOM_RESOURCE_DEFINITIONS, { name: 'gadgets.example.com' });
     });
 
     it('take their objects with them', async () => {
-      await kube().delete(DEFINITIONS, { name: 'widgets.example.com' });
+      await kube().delete(CUSTOM_RESOURCE_DEFINITIONS, { name: 'widgets.example.com' });
       await engine.idle();
-      assert.equal(await exists(DEFINITIONS, 'widgets.example.com'), false);
+      assert.equal(await exists(CUSTOM_RESOURCE_DEFINITIONS, 'widgets.example.com'), false);
       assert.equal(engine.core.store.count('example.com/widgets'), 0);
       await assert.rejects(kube().list(WIDGETS), (error: KubeError) => error.code === 404);
     });

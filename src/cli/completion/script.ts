@@ -43,9 +43,7 @@ function completedOf(command: Command): Completed {
 }
 
 function bash(commands: readonly Completed[]): string {
-  const cases = commands.map(
-    ({ name, flags, words }) => `    ${name}) choices="${[...words, ...flags.map(({ text }) => text)].join(' ')}" ;;`,
-  );
+  const cases = casesOf(commands, '    ');
   return `# bash completion for rotunda
 _rotunda() {
   local word="\${COMP_WORDS[COMP_CWORD]}" command="" choices="" i
@@ -65,11 +63,17 @@ complete -o default -F _rotunda rotunda kubectl-rotunda
 `;
 }
 
+/** What may follow each command, as branches of a shell's `case`. */
+function casesOf(commands: readonly Completed[], indent: string): string[] {
+  return commands.map(
+    ({ name, flags, words }) =>
+      `${indent}${name}) choices="${[...words, ...flags.map(({ text }) => text)].join(' ')}" ;;`,
+  );
+}
+
 /** kubectl runs it with the words after `kubectl rotunda`, the last one unfinished; `:0` lets shells offer files where nothing fits. */
 function kubectl(commands: readonly Completed[]): string {
-  const cases = commands.map(
-    ({ name, flags, words }) => `  ${name}) choices="${[...words, ...flags.map(({ text }) => text)].join(' ')}" ;;`,
-  );
+  const cases = casesOf(commands, '  ');
   return `#!/bin/sh
 # completion of "kubectl rotunda": an executable file on the PATH called kubectl_complete-rotunda
 command="" last="" left=$#

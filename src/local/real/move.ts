@@ -4,6 +4,7 @@ import { listAll } from '../../kube/list.ts';
 import type { Kube } from '../../kube/port.ts';
 import {
   CONFIG_MAPS,
+  CUSTOM_RESOURCE_DEFINITIONS,
   type KubeObject,
   NAMESPACES,
   NODES,
@@ -15,12 +16,6 @@ import {
 } from '../../kube/resource.ts';
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
-const DEFINITIONS = resource<CustomResourceDefinition>(
-  'apiextensions.k8s.io/v1',
-  'CustomResourceDefinition',
-  'customresourcedefinitions',
-  false,
-);
 /** Built-in kinds that a cluster's state is in, those first that others need. Pods, leases and events are made anew. */
 const KINDS: readonly Resource[] = [
   NAMESPACES,
@@ -56,9 +51,9 @@ export type Moved = Readonly<Record<string, number>>;
  * with owners under their new identities. What is already there is left alone, so an interrupted move is begun again.
  */
 export async function moveCluster(from: Kube, to: Kube): Promise<Moved> {
-  const definitions = (await listAll(from, DEFINITIONS)).items;
-  for (const definition of definitions) await create(to, DEFINITIONS, bare(definition));
-  const moved: Record<string, number> = { [DEFINITIONS.plural]: definitions.length };
+  const definitions = (await listAll(from, CUSTOM_RESOURCE_DEFINITIONS)).items;
+  for (const definition of definitions) await create(to, CUSTOM_RESOURCE_DEFINITIONS, bare(definition));
+  const moved: Record<string, number> = { [CUSTOM_RESOURCE_DEFINITIONS.plural]: definitions.length };
   const identities = new Map<string, string>();
   const owned: { kind: Resource; object: KubeObject }[] = [];
   for (const kind of [...KINDS, ...definitions.map(resourceOf)]) {

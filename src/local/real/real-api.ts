@@ -11,7 +11,13 @@ import { Informer } from '../../kube/informer.ts';
 import { loadAccess } from '../../kube/kubeconfig.ts';
 import { listAll } from '../../kube/list.ts';
 import { objectPath } from '../../kube/path.ts';
-import { CONFIG_MAPS, NAMESPACES, resource, SECRETS, SERVICE_ACCOUNTS } from '../../kube/resource.ts';
+import {
+  CONFIG_MAPS,
+  CUSTOM_RESOURCE_DEFINITIONS,
+  NAMESPACES,
+  SECRETS,
+  SERVICE_ACCOUNTS,
+} from '../../kube/resource.ts';
 import { MANAGED_NAMESPACE } from '../../kube-apiserver/namespaces.ts';
 import { API_PORT } from '../../kube-apiserver/target-config/pod.ts';
 import type { CertificateAndKey } from '../../pki/authority.ts';
@@ -36,12 +42,6 @@ export interface RealApiOptions {
 }
 
 const SERVER_CA = { namespace: MANAGED_NAMESPACE, name: 'kube-apiserver-server-ca' };
-const DEFINITIONS = resource<CustomResourceDefinition>(
-  'apiextensions.k8s.io/v1',
-  'CustomResourceDefinition',
-  'customresourcedefinitions',
-  false,
-);
 /** What pods know the API by. */
 const SERVICE_NAME = 'kubernetes.default.svc';
 const ASK_EVERY_MS = milliseconds(500);
@@ -163,7 +163,7 @@ async function withClient(access: Access, { name, groups }: Identity, signer: Ce
 
 async function definitionsServed(kube: HttpKube): Promise<void> {
   for (;;) {
-    const { items } = await listAll(kube, DEFINITIONS);
+    const { items } = await listAll(kube, CUSTOM_RESOURCE_DEFINITIONS);
     if (items.every(isEstablished)) return;
     await sleep(systemClock, ASK_EVERY_MS);
   }

@@ -5,19 +5,19 @@ import { startEngine } from '../../api/api.ts';
 import { VirtualClock } from '../../kube/clock.ts';
 import { minutes } from '../../kube/duration.ts';
 import type { Kube } from '../../kube/port.ts';
-import { CONFIG_MAPS, type KubeObject, NODES, resource, SECRETS } from '../../kube/resource.ts';
+import {
+  CONFIG_MAPS,
+  CUSTOM_RESOURCE_DEFINITIONS,
+  type KubeObject,
+  NODES,
+  resource,
+  SECRETS,
+} from '../../kube/resource.ts';
 import { INFRASTRUCTURES, NETWORKS } from '../../machine-config-api/cluster-config.ts';
 import { CONFIG_MANAGED_NAMESPACE, CONFIG_NAMESPACE, MCO_NAMESPACE } from '../../machine-config-api/names.ts';
 import { seededKeys } from '../../pki/seeded-keys.ts';
 import { certificate, installDefinitions, NOW, RELEASE, TestCluster } from '../testing.ts';
 import { ensureMachineConfigInputs, type MachineConfigInputs } from './ensure.ts';
-
-const DEFINITIONS = resource<KubeObject>(
-  'apiextensions.k8s.io/v1',
-  'CustomResourceDefinition',
-  'customresourcedefinitions',
-  false,
-);
 
 async function withCluster(work: (kube: Kube, ensure: Ensure) => Promise<void>): Promise<void> {
   const clock = new VirtualClock(NOW);
@@ -114,7 +114,7 @@ describe('what a cluster that is not OpenShift lacks', () => {
 
   test('on OpenShift nothing is made', () =>
     withCluster(async (kube, ensure) => {
-      await kube.create(DEFINITIONS, clusterVersions());
+      await kube.create(CUSTOM_RESOURCE_DEFINITIONS, clusterVersions());
       await createWhenKnown(kube, { metadata: { name: 'version' } });
       assert.equal(await ensure({ reachedAt: 'https://10.0.0.1:6443' }), false);
       await assert.rejects(kube.get(SECRETS, { namespace: CONFIG_NAMESPACE, name: 'pull-secret' }));
