@@ -9,7 +9,7 @@ import { load } from 'js-yaml';
 import type { CustomResourceDefinition } from 'kubernetes-types/apiextensions/v1.d.ts';
 import { type Api, startApi } from '../../src/api/api.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, type KubeObject, LEASES, resource, SECRETS } from '../../src/kube/resource.ts';
-import { eventually } from '../contract/cluster.ts';
+import { eventually, PATIENCE_MS } from '../tools/eventually.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const main = join(root, 'src/cli/main.ts');
@@ -80,7 +80,7 @@ describe('rotunda kube-apiserver-operator', () => {
     test(`${what}: one clear line and exit code 1`, () => {
       const { status, stderr } = spawnSync(process.execPath, [main, 'kube-apiserver-operator', ...args], {
         encoding: 'utf8',
-        timeout: 120_000,
+        timeout: PATIENCE_MS,
       });
       assert.equal(status, 1, stderr);
       assert.match(stderr, message);

@@ -15,9 +15,6 @@ import { backendsOf } from '../../src/local/real/real-api.ts';
 import type { Binaries } from './binaries.ts';
 
 const MAIN = new URL('../../src/cli/main.ts', import.meta.url).pathname;
-const LOOK_EVERY_MS = 250;
-/** Longest wait for anything; a bound for a machine that is busy with other things. */
-const PATIENCE_MS = 300_000;
 const LAST_WORDS = 3_000;
 
 export const CONTROL_PLANE = ['master-0', 'master-1', 'master-2'] as const;
@@ -144,23 +141,4 @@ export class RealCluster {
     }
     return undefined;
   }
-}
-
-export async function eventually<T>(
-  what: string,
-  find: () => Promise<T | undefined | false> | T | undefined | false,
-  detail: () => string = () => '',
-): Promise<T> {
-  const giveUpAt = Date.now() + PATIENCE_MS;
-  let last = '';
-  while (Date.now() < giveUpAt) {
-    try {
-      const found = await find();
-      if (found !== undefined && found !== false) return found;
-    } catch (error) {
-      last = error instanceof Error ? `${error.name}: ${error.message}` : JSON.stringify(error);
-    }
-    await new Promise(resolve => setTimeout(resolve, LOOK_EVERY_MS));
-  }
-  throw new Error(`waited in vain for ${what}. ${detail()} ${last}`);
 }

@@ -3,13 +3,15 @@
  * rotate through the very servers they belong to. Under constant load with certificates and tokens, through every name, every leaf is
  * replaced three times and every signer at least once, and one component after the other is killed. Nobody may notice.
  */
+
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { seconds } from '../../src/kube/duration.ts';
 import type { Prober } from '../../src/trust/prober.ts';
+import { eventuallyDespiteErrors as eventually } from '../tools/eventually.ts';
 import { type Binaries, findBinaries, kubernetesVersion } from './binaries.ts';
-import { eventually, type NodeName, RealCluster } from './real-cluster.ts';
+import { type NodeName, RealCluster } from './real-cluster.ts';
 import { realProber } from './real-edges.ts';
 import { ApiLoad, type LoadReport } from './real-load.ts';
 import { type Artefact, artefactsOf, etcdFollows, RotationCount, signersHaveSpread } from './real-rotation.ts';

@@ -13,8 +13,8 @@ import { objectPath } from '../../src/kube/path.ts';
 import { NAMESPACES, NODES, PODS, resource, SERVICE_ACCOUNTS, SERVICES } from '../../src/kube/resource.ts';
 import { OPERAND_OBJECTS } from '../../src/kube-apiserver/operand-objects.ts';
 import type { CertificateAndKey } from '../../src/pki/authority.ts';
+import { eventuallyDespiteErrors as eventually } from '../tools/eventually.ts';
 import { type Binaries, findBinaries, kubernetesVersion } from './binaries.ts';
-import { eventually } from './real-cluster.ts';
 import {
   authority,
   clientOf,

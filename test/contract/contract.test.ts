@@ -23,7 +23,8 @@ import {
   resource,
   SECRETS,
 } from '../../src/kube/resource.ts';
-import { eventually, failure, type TestCluster, testCluster } from './cluster.ts';
+import { eventually } from '../tools/eventually.ts';
+import { failure, type TestCluster, testCluster } from './cluster.ts';
 
 let cluster: TestCluster;
 let ns: string;

@@ -1,4 +1,5 @@
 /** The commands of machine configuration against the embedded API, from an empty cluster to the first config of a new machine. */
+
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +17,7 @@ import { certificate, fileConfig, installDefinitions } from '../../src/machine-c
 import { CONTROLLER_CONFIGS } from '../../src/machine-config-api/controller-config.ts';
 import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS } from '../../src/machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG, MCO_NAMESPACE } from '../../src/machine-config-api/names.ts';
-import { eventually } from '../contract/cluster.ts';
+import { eventually, PATIENCE_MS } from '../tools/eventually.ts';
 
 const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
 
@@ -61,7 +62,7 @@ describe('the commands of machine configuration', () => {
 
   /** Not synchronously: the API is in this process. */
   async function run(...args: string[]): Promise<{ status: number; stdout: string; stderr: string }> {
-    const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'], timeout: 120_000 });
+    const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'], timeout: PATIENCE_MS });
     let [stdout, stderr] = ['', ''];
     child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
@@ -237,7 +238,10 @@ describe('the commands of machine configuration', () => {
   ];
   for (const [what, args, message] of bad) {
     test(`${args[0]}, ${what}: one clear line and exit code 1`, () => {
-      const { status, stderr } = spawnSync(process.execPath, [main, ...args], { encoding: 'utf8', timeout: 120_000 });
+      const { status, stderr } = spawnSync(process.execPath, [main, ...args], {
+        encoding: 'utf8',
+        timeout: PATIENCE_MS,
+      });
       assert.equal(status, 1, stderr);
       assert.match(stderr, message);
     });
