@@ -11,8 +11,8 @@ import type { PolicyRule, RoleRef, Subject } from 'kubernetes-types/rbac/v1.d.ts
 import { buildProgram } from '../../src/cli/program.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
 import { VERSION } from '../../src/kube/version.ts';
+import { MANIFESTS } from '../cluster/installed.ts';
 import { findKubectl } from '../tools/kubectl.ts';
-import { MANIFESTS } from './installed.ts';
 
 const kubectl = await findKubectl();
 const program = buildProgram('rotunda');
