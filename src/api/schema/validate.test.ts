@@ -36,6 +36,11 @@ describe('patterns', () => {
   });
 });
 
+test('more faults than anybody reads are cut off, however many there are', () => {
+  const labels = Object.fromEntries(Array.from({ length: 150_000 }, (_, index) => [`!${index}`, 'v']));
+  assert.equal(lines(builtinSchema('v1', 'ConfigMap') as Schema, { metadata: { labels } }).length, 100);
+});
+
 describe('custom resources', () => {
   const cases: [name: string, schema: Schema, value: unknown, expected: string[]][] = [
     [

@@ -29,7 +29,7 @@ export function validate(schema: Schema, value: unknown, old?: unknown): FieldEr
     errors.push(invalid('', '', 'validation failed due to running out of cost budget for patterns'));
   }
   // Rules may take for granted that the value has the shape of its schema.
-  if (errors.length === 0) errors.push(...ruleErrors(schema, value, old));
+  if (errors.length === 0) add(errors, ruleErrors(schema, value, old));
   return errors.slice(0, MAX_FIELD_ERRORS);
 }
 
@@ -59,8 +59,17 @@ function check(schema: Schema, value: unknown, old: unknown, outer: Place, error
   if (Array.isArray(value)) checkList(schema, value as unknown[], old, place, errors);
   else if (isObject(value)) checkObject(schema, value, old, place, errors);
   else checkScalar(schema, value, place, errors);
-  if (schema.builtin !== undefined) errors.push(...(schema.builtin.check?.(value, path) ?? []));
-  else errors.push(...compositionErrors(schema, path, part => validateAt(part, value, place)));
+  if (schema.builtin !== undefined) add(errors, schema.builtin.check?.(value, path) ?? []);
+  else
+    add(
+      errors,
+      compositionErrors(schema, path, part => validateAt(part, value, place)),
+    );
+}
+
+/** There may be more than a call can have arguments. */
+function add(errors: FieldError[], more: readonly FieldError[]): void {
+  for (const error of more) errors.push(error);
 }
 
 /** For `allOf` and its like, which look at the same value again. */
@@ -98,7 +107,7 @@ function checkObject(
 function checkList(schema: Schema, list: readonly unknown[], old: unknown, place: Place, errors: FieldError[]): void {
   const { path, go, budget } = place;
   checkSize(schema.minItems, schema.maxItems, list.length, 'items', path, errors);
-  errors.push(...duplicateElements(schema, list, path));
+  add(errors, duplicateElements(schema, list, path));
   const { items } = schema;
   if (items === undefined) return;
   const before: readonly unknown[] = Array.isArray(old) ? old : [];
