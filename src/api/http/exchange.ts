@@ -3,7 +3,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { dump } from 'js-yaml';
 import { statusOf } from '../status.ts';
 import { negotiate, type Output } from './accept.ts';
-import type { LineWriter } from './watch-hub.ts';
+import type { LineWriter } from './watch-stream.ts';
 
 export type ServerRequest = IncomingMessage | Http2ServerRequest;
 export type Response = ServerResponse | Http2ServerResponse;
@@ -94,7 +94,7 @@ export class Exchange {
   }
 
   /** Starts an answer that goes on until somebody ends it. */
-  stream(contentType: string): LineWriter & { destroy(): void } {
+  stream(contentType: string): LineWriter {
     this.#head(200, { 'content-type': contentType });
     const response = this.#response as ServerResponse;
     response.flushHeaders();
@@ -102,6 +102,7 @@ export class Exchange {
       write: line => response.write(line),
       end: () => response.end(),
       destroy: () => response.destroy(),
+      onDrain: call => response.on('drain', call),
       get writableLength() {
         return response.writableLength;
       },

@@ -150,7 +150,7 @@ class ResourceRequest {
     const stream = this.#hub.open(this.#view(), writer, parameters, sink =>
       watch(this.#core, this.#call, parameters, sink),
     );
-    this.#exchange.closed.addEventListener('abort', () => stream.close());
+    this.#exchange.closed.addEventListener('abort', () => stream.gone());
   }
 
   async #create(): Promise<void> {
