@@ -4,6 +4,7 @@ import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from 'node
 import { request as httpsRequest } from 'node:https';
 import { after, before, describe, it } from 'node:test';
 import { load } from 'js-yaml';
+import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
 import { VirtualClock } from '../../kube/clock.ts';
 import { days, hours } from '../../kube/duration.ts';
 import { CONFIG_MAPS, NAMESPACES, PODS, SECRETS, SERVICE_ACCOUNTS } from '../../kube/resource.ts';
@@ -11,6 +12,7 @@ import { issueClient, issueSigner } from '../../pki/issue.ts';
 import { systemKeys } from '../../pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../../pki/pem.ts';
 import { type Api, startApi } from '../api.ts';
+import { decodeProtobuf } from '../protobuf/decode.ts';
 
 interface Answer {
   readonly code: number;
@@ -252,12 +254,12 @@ describe('the API over HTTPS', () => {
       ],
       [
         'GET',
-        secrets,
+        `${secrets}?watch=1`,
         undefined,
         { accept: 'application/vnd.kubernetes.protobuf' },
         406,
         'NotAcceptable',
-        'only the following media types are accepted: application/json, application/yaml',
+        'only the following media types are accepted: application/json',
       ],
     ];
     for (const [method, path, body, headers, code, reason, message] of cases) {
@@ -309,6 +311,24 @@ describe('the API over HTTPS', () => {
     const type = { 'content-type': 'application/apply-patch+yaml' };
     const path = '/api/v1/namespaces/web/configmaps/n?fieldManager=me&dryRun=All';
     isStatus(await ask(session, 'PATCH', path, yaml, type), 400, 'BadRequest', /error decoding patch: the number/);
+  });
+
+  it('answers in protocol buffers those who take nothing else', async () => {
+    await api.kube.create(CONFIG_MAPS, { metadata: { name: 'buffer', namespace: 'default' }, data: { k: 'v' } });
+    const stream = session.request({
+      ':path': '/api/v1/namespaces/default/configmaps/buffer',
+      accept: 'application/vnd.kubernetes.protobuf',
+    });
+    const [head] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+    assert.equal(head['content-type'], 'application/vnd.kubernetes.protobuf');
+    const chunks = await stream.toArray();
+    const { kind, data } = decodeProtobuf(Buffer.concat(chunks as Buffer[])) as ConfigMap;
+    assert.deepEqual([kind, data], ['ConfigMap', { k: 'v' }]);
+    const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    const refused = await ask(session, 'GET', definitions, undefined, {
+      accept: 'application/vnd.kubernetes.protobuf',
+    });
+    assert.equal(refused.code, 406);
   });
 
   it('takes custom objects that say what they are, and tells which rules it does not apply', async () => {

@@ -1,7 +1,8 @@
 import type { DeleteOptions } from 'kubernetes-types/meta/v1.d.ts';
 import { isNotFound } from '../../kube/error.ts';
 import type { User } from '../auth/user.ts';
-import type { Kind, Verb } from '../kinds/kind.ts';
+import { apiVersionOfKind, type Kind, type Verb } from '../kinds/kind.ts';
+import { kindOf } from '../protobuf/messages.ts';
 import { answer } from '../rest/answer.ts';
 import { asked, requireAllowed } from '../rest/authorize.ts';
 import type { Call, Core } from '../rest/core.ts';
@@ -21,7 +22,7 @@ import { isObject, tooDeep } from '../schema/json.ts';
 import { pathSegment } from '../schema/name.ts';
 import type { Schema } from '../schema/schema.ts';
 import { selectedName } from '../select/field.ts';
-import { badRequest, methodNotAllowed, noSuchPath, quote, unsupportedMediaType } from '../status.ts';
+import { badRequest, methodNotAllowed, noSuchPath, notAcceptable, quote, unsupportedMediaType } from '../status.ts';
 import type { Entry } from '../store/entry.ts';
 import { negotiate, type Output } from './accept.ts';
 import { encodeList, encodeObject, type View } from './encode.ts';
@@ -114,7 +115,8 @@ class ResourceRequest {
     this.#hub = hub;
     this.#exchange = exchange;
     this.#call = call;
-    this.#output = negotiate(exchange.headers.accept);
+    const { kind } = call;
+    this.#output = negotiate(exchange.headers.accept, kindOf(apiVersionOfKind(kind), kind.kind) !== undefined);
   }
 
   serve(verb: Verb): Promise<void> | void {
@@ -146,6 +148,7 @@ class ResourceRequest {
   #watch(): void {
     const parameters = watchParameters(this.#exchange.query);
     checkWatch(this.#call, parameters);
+    if (this.#output.format === 'protobuf') throw notAcceptable(['application/json']);
     const writer = this.#exchange.stream('application/json');
     const stream = this.#hub.open(this.#view(), writer, parameters, sink =>
       watch(this.#core, this.#call, parameters, sink),
