@@ -5,7 +5,8 @@ import { type Field, fieldsOf, INLINE, kindOf, MAGIC } from './messages.ts';
 
 /** An object or a list as a protocol buffer in its envelope; `undefined` for a kind that has none. */
 export function encodeProtobuf(object: JsonObject): Buffer | undefined {
-  const [apiVersion, kind] = [String(object['apiVersion'] ?? ''), String(object['kind'] ?? '')];
+  const { apiVersion, kind } = object;
+  if (typeof apiVersion !== 'string' || typeof kind !== 'string') return undefined;
   const message = kindOf(apiVersion, kind);
   const items = kindOf(apiVersion, kind.replace(/List$/, ''));
   const raw =
