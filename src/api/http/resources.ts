@@ -1,4 +1,3 @@
-import type { DeleteOptions } from 'kubernetes-types/meta/v1.d.ts';
 import { isNotFound } from '../../kube/error.ts';
 import type { User } from '../auth/user.ts';
 import type { Kind, Verb } from '../kinds/kind.ts';
@@ -7,7 +6,7 @@ import { asked, requireAllowed } from '../rest/authorize.ts';
 import type { Call, Core } from '../rest/core.ts';
 import { create } from '../rest/create.ts';
 import { remove } from '../rest/delete.ts';
-import { deleteParameters } from '../rest/delete-options.ts';
+import { type AllDeleteOptions, deleteParameters } from '../rest/delete-options.ts';
 import { endpointOf } from '../rest/endpoint.ts';
 import { PATCH_MEDIA_TYPES, type PatchType, patch } from '../rest/patch.ts';
 import { readLog } from '../rest/pod/log.ts';
@@ -232,7 +231,7 @@ class ResourceRequest {
     return parseObject(await this.#bytes(), this.#exchange.headers['content-type'], below?.kind?.kind ?? kind.kind);
   }
 
-  async #deleteOptions(): Promise<DeleteOptions> {
+  async #deleteOptions(): Promise<AllDeleteOptions> {
     const fromUrl = deleteOptions(this.#exchange.query);
     const bytes = await this.#bytes();
     if (bytes.length === 0) return fromUrl;
@@ -245,7 +244,7 @@ class ResourceRequest {
     const schema = builtinSchema('v1', 'DeleteOptions') as Schema;
     const wrong = decodeError(schema, value);
     if (wrong !== undefined) throw badRequest(wrong);
-    return { ...fromUrl, ...(decode(schema, value) as DeleteOptions) };
+    return { ...fromUrl, ...(decode(schema, value) as AllDeleteOptions) };
   }
 
   #view(): View {
