@@ -408,6 +408,12 @@ describe('the API over HTTPS', () => {
       'Forbidden',
       'secrets is forbidden: User "system:serviceaccount:web:robot" cannot list resource "secrets" in API group "" in the namespace "web"',
     );
+    isStatus(
+      await ask(robot, 'GET', secrets, undefined, { authorization, 'impersonate-user': 'root' }),
+      403,
+      'Forbidden',
+      /^users "root" is forbidden: User "system:serviceaccount:web:robot" cannot impersonate resource "users"/,
+    );
     const review = JSON.stringify({ spec: { token: made.body['status'].token as string } });
     const known = await ask(session, 'POST', '/apis/authentication.k8s.io/v1/tokenreviews', review);
     assert.equal(known.body['status'].user.username, 'system:serviceaccount:web:robot');
