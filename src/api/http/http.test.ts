@@ -275,6 +275,18 @@ describe('the API over HTTPS', () => {
       [`${log}?sinceSeconds=0`, `${refused} sinceSeconds: Invalid value: 0: must be greater than 0`],
       [`${log}?limitBytes=0`, `${refused} limitBytes: Invalid value: 0: must be greater than 0`],
       [`${log}?sinceSeconds=1&sinceTime=2026-01-01T00:00:00Z`, /at most one of `sinceTime` or `sinceSeconds`/],
+      [
+        `${secrets}?resourceVersionMatch=Exact&resourceVersion=1&continue=abc`,
+        /is forbidden when continue is provided/,
+      ],
+      [`${secrets}?resourceVersionMatch=Newest&resourceVersion=1`, /resourceVersionMatch: Unsupported value: "Newest"/],
+      [`${secrets}?resourceVersionMatch=Exact&resourceVersion=0`, /is forbidden for resourceVersion "0"/],
+      [`${secrets}?sendInitialEvents=true`, /sendInitialEvents is forbidden for list/],
+      [
+        `${secrets}?watch=1&resourceVersionMatch=NotOlderThan`,
+        /forbidden for watch unless sendInitialEvents is provided/,
+      ],
+      [`${secrets}?watch=1&sendInitialEvents=1&resourceVersionMatch=Exact`, /Unsupported value: "Exact"/],
       [`${secrets}?watch=1&continue=abc`, /resourceVersionMatch is forbidden when continue is provided/],
     ];
     for (const [path, message] of cases) isStatus(await ask(session, 'GET', path), 422, 'Invalid', message);
