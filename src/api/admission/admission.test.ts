@@ -12,6 +12,7 @@ import {
   NODES,
   PODS,
   resource,
+  SERVICE_ACCOUNTS,
   SERVICES,
 } from '../../kube/resource.ts';
 import { createCertificateRequest, encodeCertificateRequest } from '../../pki/csr.ts';
@@ -156,6 +157,12 @@ describe('admission', () => {
       code: 403,
       message: /because it is being terminated/,
     });
+    await assert.rejects(admin.create(CONFIG_MAPS, { metadata: { name: 'x', namespace: 'nowhere' } }), {
+      code: 404,
+      message: 'namespaces "nowhere" not found',
+    });
+    await admin.create(CONFIG_MAPS, { metadata: { name: 'default', namespace: 'default' } });
+    await admin.delete(CONFIG_MAPS, { name: 'default', namespace: 'default' });
     for (const name of ['default', 'kube-public', 'kube-system']) {
       await assert.rejects(admin.delete(NAMESPACES, { name }), { code: 403, message: /may not be deleted/ });
     }
@@ -168,6 +175,15 @@ describe('admission', () => {
 
   it('gives pods an account that exists, and none that does not', async () => {
     assert.equal((await pod('plain')).spec?.serviceAccountName, 'default');
+    await admin.create(SERVICE_ACCOUNTS, { metadata: { name: 'worker', namespace: 'default' } });
+    assert.equal((await pod('named', { serviceAccountName: 'worker' })).spec?.serviceAccountName, 'worker');
+    assert.equal((await pod('older', { serviceAccount: 'worker' })).spec?.serviceAccountName, 'worker');
+    const early = {
+      metadata: { name: 'early', namespace: 'empty' },
+      spec: { containers: [{ name: 'c', image: 'i' }] },
+    };
+    await admin.create(NAMESPACES, { metadata: { name: 'empty' } });
+    assert.equal((await admin.create(PODS, early)).spec?.serviceAccountName, 'default', 'before there is one');
     const message = /error looking up service account default\/robot: serviceaccount "robot" not found/;
     await assert.rejects(pod('robot', { serviceAccountName: 'robot' }), { code: 403, message });
   });
@@ -186,9 +202,11 @@ describe('admission', () => {
       message: /no PriorityClass with name x/,
     });
     await admin.create(PRIORITY_CLASSES, { metadata: { name: 'usual' }, value: 7, globalDefault: true });
+    await admin.create(PRIORITY_CLASSES, { metadata: { name: 'a-higher' }, value: 9, globalDefault: true });
     const usual = (await pod('usual')).spec;
     assert.deepEqual([usual?.priority, usual?.priorityClassName], [7, 'usual']);
     await admin.delete(PRIORITY_CLASSES, { name: 'usual' });
+    await admin.delete(PRIORITY_CLASSES, { name: 'a-higher' });
     assert.equal((await pod('none')).spec?.priority, 0);
   });
 
