@@ -6,6 +6,7 @@ import { KUBE_API_SERVERS } from '../kube-apiserver/resources.ts';
 import type { OperandProgram } from '../kube-apiserver/target-config/controller.ts';
 import { systemKeys } from '../pki/keys.ts';
 import type { ClusterPart } from './part.ts';
+import { kubeApiserverVersion } from './program-version.ts';
 import { RolloutWatch } from './rollout-watch.ts';
 
 /** Programs resolves these names to this program and to kube-apiserver or its stand-in. */
@@ -45,7 +46,7 @@ export const kubeApiserverPart: ClusterPart = {
         log: log.child({ operator: 'kube-apiserver' }),
         program: PROGRAM,
         // Nodes here have no kubelet whose version could be too old.
-        versions: { operator: VERSION, operand: VERSION },
+        versions: { operator: VERSION, operand: await kubeApiserverVersion(programs.find('kube-apiserver')) },
         dayMs: options.dayMs,
         keyAlgorithm: options.keyAlgorithm,
         minReadyMs: options.minReadyMs,

@@ -39,7 +39,10 @@ function addKubeApiserverOperator(program: Command): void {
     )
     .option('--flavor <name>', 'how kube-apiserver is started: kubernetes or openshift', 'kubernetes')
     .option('--image <image>', 'image with kube-apiserver', 'kube-apiserver')
-    .option('--kubernetes-version <version>', 'version of kube-apiserver in that image (default: its tag)')
+    .option(
+      '--kubernetes-version <version>',
+      'version of kube-apiserver in that image (default: OPERAND_IMAGE_VERSION, else its tag)',
+    )
     .option('--operator-image <image>', 'image with this program (default: that of the own pod, else rotunda)')
     .action(async (flags: KubeApiserverFlags) => {
       const { flavor, image } = flags;
@@ -53,7 +56,9 @@ function addKubeApiserverOperator(program: Command): void {
         import('../../kube-apiserver/operand-version.ts'),
         import('../../pki/keys.ts'),
       ]);
-      const kubernetesVersion = flags.kubernetesVersion ?? versionOfImage(image);
+      // Where upstream's Deployment tells it (spec 30, 13.6).
+      const told = process.env.OPERAND_IMAGE_VERSION;
+      const kubernetesVersion = flags.kubernetesVersion ?? told ?? versionOfImage(image);
       const versions = { operator: VERSION, operand: kubernetesVersion ?? 'unknown' };
       await runOperator(
         {
