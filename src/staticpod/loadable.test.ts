@@ -36,7 +36,12 @@ describe('what no process could load', () => {
     ['a bundle with a garbled entry', { 'ca-bundle.crt': A.crt + GARBLED }, /^ca-bundle\.crt: /],
     ['an aggregate of bundles', { 'server-ca-bundle.crt': A.crt, 'metrics-ca-bundle.crt': '' }, /^metrics-ca-bundle/],
     ['public keys', { 'service-account-001.pub': A.pub }, undefined],
-    ['a garbled public key', { 'service-account-001.pub': 'x' }, /^service-account-001\.pub: it cannot be read$/],
+    [
+      'a garbled public key',
+      { 'service-account-001.pub': 'x' },
+      /^service-account-001\.pub: there is no public key in it$/,
+    ],
+    ['another label', { 'service-account-001.pub': A.pub.replaceAll('PUBLIC', 'RSA PUBLIC') }, undefined],
     ['a signing key', { 'service-account.key': A.key, 'service-account.pub': A.pub }, undefined],
     ['of another', { 'service-account.key': B.key, 'service-account.pub': A.pub }, /another public key$/],
     ['what is not ours to judge', { 'config.yaml': '{', kubeconfig: '', token: 'x', 'ca.crt': 'x' }, undefined],

@@ -1,4 +1,4 @@
-import { createPublicKey, X509Certificate } from 'node:crypto';
+import { createPublicKey, type KeyObject, X509Certificate } from 'node:crypto';
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { readCertificates, readPrivateKey } from '../pki/pem.ts';
 import { pemBlocks } from '../pki/pem-block.ts';
@@ -59,9 +59,25 @@ function requirePair(certificate: string, key: string): void {
 }
 
 function requirePublicKey(text: string, key: string | undefined): void {
-  const found = createPublicKey(text);
+  const found = readPublicKey(text);
   if (key === undefined || createPublicKey(readPrivateKey(key)).equals(found)) return;
   throw new Error('the private key beside it belongs to another public key');
+}
+
+/** Whatever the label says, as in Go: OpenShift has `RSA PUBLIC KEY` above a key in the other form. */
+function readPublicKey(text: string): KeyObject {
+  for (const block of pemBlocks(text)) {
+    if (!block.ok) continue;
+    for (const type of ['spki', 'pkcs1'] as const) {
+      try {
+        return createPublicKey({ key: block.bytes, format: 'der', type });
+      } catch {
+        // The other form, then.
+      }
+    }
+    return new X509Certificate(block.bytes).publicKey;
+  }
+  throw new Error('there is no public key in it');
 }
 
 /** Messages of ours are told; those of OpenSSL may be anything. */
