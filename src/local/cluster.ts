@@ -146,6 +146,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       clock: systemClock,
       keys: systemKeys,
       controlPlane: new Map(masters.map(({ name, address }) => [name, address])),
+      keyAlgorithm: options.keyAlgorithm,
       hasEtcd: parts.some(({ name }) => name === 'etcd'),
       dayMs: options.dayMs,
     });

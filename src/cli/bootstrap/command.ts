@@ -2,6 +2,7 @@ import { appendFileSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { rotationDayFrom, wholeNumberFrom } from '../flag-values.ts';
+import { HAND_BACK_ALGORITHM, keyAlgorithmFrom, withKeyAlgorithmFlag } from '../key-algorithm.ts';
 import { untilStopped } from '../signals.ts';
 import { Progress } from '../up/progress.ts';
 import { UsageError } from '../usage-error.ts';
@@ -10,12 +11,13 @@ interface Flags {
   dir: string;
   controlPlane: string;
   rotationDay: string;
+  keyAlgorithm?: string | undefined;
   binaries?: string | undefined;
 }
 
 /** `rotunda bootstrap`: a control plane of real programs that serves itself, for `rotunda up --real` to run. */
 export function addBootstrap(program: Command): void {
-  program
+  const command = program
     .command('bootstrap')
     .summary('make a control plane of real etcd and kube-apiserver that serves itself')
     .description(
@@ -24,7 +26,8 @@ export function addBootstrap(program: Command): void {
         'the real API, the temporary one goes away, and everything stops: `rotunda up --real` with the same folder runs it from then on.\n' +
         "Interrupted, it goes on where it was. <dir>/kubeconfig is the administrator's. Needs the programs etcd, kube-apiserver,\n" +
         'kube-controller-manager and kube-scheduler.',
-    )
+    );
+  withKeyAlgorithmFlag(command)
     .requiredOption('--dir <folder>', 'where everything is kept')
     .option('--control-plane <number>', 'control-plane nodes, 3 to 9', '3')
     .option('--rotation-day <duration>', 'length of one rotation day, for all chains', '24h')
@@ -33,6 +36,7 @@ export function addBootstrap(program: Command): void {
       const dir = resolve(flags.dir);
       const controlPlane = wholeNumberFrom('--control-plane', flags.controlPlane, 3, 9);
       const dayMs = rotationDayFrom(flags.rotationDay);
+      const keyAlgorithm = keyAlgorithmFrom(flags.keyAlgorithm, HAND_BACK_ALGORITHM);
       mkdirSync(dir, { recursive: true, mode: 0o700 });
       const [{ bootstrap }, { MissingPrograms }, { createLog }] = await Promise.all([
         import('../../local/real/bootstrap.ts'),
@@ -53,7 +57,7 @@ export function addBootstrap(program: Command): void {
         controlPlane,
         workers: 0,
         dayMs,
-        keyAlgorithm: 'P-256',
+        keyAlgorithm,
         programs: { binaries: binariesFrom(flags.binaries) },
         onProgress: parts => progress.show(parts),
         signal: stop.signal,

@@ -3,6 +3,7 @@ import type { EtcdOperand } from '../../etcd/operator.ts';
 import { VERSION } from '../../kube/version.ts';
 import type { OperandProgram } from '../../kube-apiserver/target-config/controller.ts';
 import { rotationDayFrom } from '../flag-values.ts';
+import { HAND_BACK_ALGORITHM, keyAlgorithmFrom, withKeyAlgorithmFlag } from '../key-algorithm.ts';
 import { UsageError } from '../usage-error.ts';
 import { withOperatorFlags } from './flags.ts';
 import { addMachineConfig } from './machine-config.ts';
@@ -10,6 +11,7 @@ import type { OperatorFlags, OperatorTools } from './process.ts';
 
 interface KubeApiserverFlags extends OperatorFlags {
   readonly rotationDay?: string;
+  readonly keyAlgorithm?: string;
   readonly flavor: string;
   readonly image: string;
   readonly kubernetesVersion?: string;
@@ -24,7 +26,7 @@ export function addOperators(program: Command): void {
 }
 
 function addKubeApiserverOperator(program: Command): void {
-  withOperatorFlags(
+  const command = withOperatorFlags(
     program
       .command('kube-apiserver-operator')
       .summary('rotate the certificates of kube-apiserver and roll its static pods out')
@@ -32,7 +34,8 @@ function addKubeApiserverOperator(program: Command): void {
         'Keeps the twelve certificate chains of kube-apiserver, what is derived from them, and its static pods in order, on the\n' +
           'cluster the kubeconfig names. Needs the definitions in manifests/crds/.',
       ),
-  )
+  );
+  withKeyAlgorithmFlag(command)
     .option(
       '--rotation-day <duration>',
       'length of one rotation day, for all chains, where the cluster does not say yet (default 24h)',
@@ -47,6 +50,7 @@ function addKubeApiserverOperator(program: Command): void {
         throw new UsageError(`--flavor must be kubernetes or openshift, found "${flavor}"`);
       }
       const dayMs = flags.rotationDay === undefined ? undefined : rotationDayFrom(flags.rotationDay);
+      const keyAlgorithm = keyAlgorithmFrom(flags.keyAlgorithm, HAND_BACK_ALGORITHM);
       const [{ runOperator }, { runKubeApiserverOperator }, { versionOfImage }, { systemKeys }] = await Promise.all([
         import('./process.ts'),
         import('../../kube-apiserver/operator.ts'),
@@ -67,7 +71,7 @@ function addKubeApiserverOperator(program: Command): void {
               operatorCommand: ['rotunda'],
               version: VERSION,
             };
-            const deps = { ...tools, keys: systemKeys, program, dayMs, kubernetesVersion, versions };
+            const deps = { ...tools, keys: systemKeys, keyAlgorithm, program, dayMs, kubernetesVersion, versions };
             await runKubeApiserverOperator(deps, signal);
           },
         },
@@ -78,6 +82,7 @@ function addKubeApiserverOperator(program: Command): void {
 
 interface EtcdFlags extends OperatorFlags {
   readonly rotationDay?: string;
+  readonly keyAlgorithm?: string;
   readonly image: string;
   readonly operatorImage?: string;
   readonly etcdVersion: string;
@@ -85,7 +90,7 @@ interface EtcdFlags extends OperatorFlags {
 }
 
 function addEtcdOperator(program: Command): void {
-  withOperatorFlags(
+  const command = withOperatorFlags(
     program
       .command('etcd-operator')
       .summary('rotate the certificates of etcd and roll its members out without ever costing quorum')
@@ -93,7 +98,8 @@ function addEtcdOperator(program: Command): void {
         'Keeps the certificates of every etcd member, their signers and bundles, and the static pods of etcd in order, on the\n' +
           'cluster the kubeconfig names. Needs the definitions in manifests/crds/.',
       ),
-  )
+  );
+  withKeyAlgorithmFlag(command)
     .option('--rotation-day <duration>', 'length of one rotation day, for all chains (default 24h)')
     .option('--image <image>', 'image with etcd', 'etcd')
     .option('--operator-image <image>', 'image with this program (default: that of the own pod, else rotunda)')
@@ -105,6 +111,7 @@ function addEtcdOperator(program: Command): void {
         throw new UsageError(`--layout must be 4.16 or later, found "${layout}"`);
       }
       const dayMs = flags.rotationDay === undefined ? undefined : rotationDayFrom(flags.rotationDay);
+      const keyAlgorithm = keyAlgorithmFrom(flags.keyAlgorithm, HAND_BACK_ALGORITHM);
       const [{ runOperator }, { ensureCluster }, { etcdProgram }, { chosenProfile }] = await Promise.all([
         import('./process.ts'),
         import('../../etcd/ensure-cluster.ts'),
@@ -128,7 +135,7 @@ function addEtcdOperator(program: Command): void {
             };
             await ensureCluster(tools.kube, signal);
             const profile = await chosenProfile(tools.kube, { layout, dayMs }, signal);
-            await etcdProgram({ ...tools, operand, profile }).run(signal);
+            await etcdProgram({ ...tools, operand, profile, keyAlgorithm }).run(signal);
           },
         },
         flags,

@@ -6,6 +6,7 @@ import type { LocalCluster } from '../../local/cluster.ts';
 import type { PartReport } from '../../local/part-board.ts';
 import { binariesFrom } from '../bootstrap/command.ts';
 import { rotationDayFrom, wholeNumberFrom } from '../flag-values.ts';
+import { HAND_BACK_ALGORITHM, keyAlgorithmFrom, TRIAL_ALGORITHM, withKeyAlgorithmFlag } from '../key-algorithm.ts';
 import { untilStopped } from '../signals.ts';
 import { UsageError } from '../usage-error.ts';
 import { addDown } from './down.ts';
@@ -17,6 +18,7 @@ interface Flags {
   controlPlane: string;
   workers: string;
   rotationDay: string;
+  keyAlgorithm?: string | undefined;
   apiPort: string;
   consolePort: string;
   real?: boolean | undefined;
@@ -25,7 +27,7 @@ interface Flags {
 
 /** `rotunda up`: a cluster on this machine; `rotunda down` and `rotunda status` for it. */
 export function addUp(program: Command): void {
-  program
+  const command = program
     .command('up')
     .summary('start a cluster on this machine: API, nodes, etcd and kube-apiserver with their operators at work')
     .description(
@@ -36,7 +38,8 @@ export function addUp(program: Command): void {
         '`rotunda down`.\n\n' +
         'With --real the API is kube-apiserver itself, on the nodes, over etcd on the nodes: the operators run against the servers whose\n' +
         'certificates they rotate. A folder without such a cluster gets one first, as by `rotunda bootstrap`.',
-    )
+    );
+  withKeyAlgorithmFlag(command, `${HAND_BACK_ALGORITHM} with --real, else ${TRIAL_ALGORITHM}`)
     .option('--dir <folder>', 'where everything is kept', '.rotunda')
     .option('--control-plane <number>', 'control-plane nodes, 1 to 9', '3')
     .option('--workers <number>', 'worker nodes, 0 to 100', '2')
@@ -52,6 +55,7 @@ export function addUp(program: Command): void {
       const apiPort = wholeNumberFrom('--api-port', flags.apiPort, 0, 65_535);
       const consolePort = wholeNumberFrom('--console-port', flags.consolePort, 0, 65_535);
       const dayMs = rotationDayFrom(flags.rotationDay);
+      const keyAlgorithm = keyAlgorithmFrom(flags.keyAlgorithm, flags.real ? HAND_BACK_ALGORITHM : TRIAL_ALGORITHM);
       mkdirSync(dir, { recursive: true, mode: 0o700 });
       // What is compiled now is compiled for the programs on the nodes too, and for the next start.
       const compileCache = join(dir, 'cache');
@@ -97,8 +101,7 @@ export function addUp(program: Command): void {
         dayMs,
         log,
         compileCache,
-        // Quicker to make than RSA, of which a start needs dozens.
-        keyAlgorithm: 'P-256',
+        keyAlgorithm,
         // A real kube-apiserver would be a second API, with nothing in it.
         programs: { binaries: binariesFrom(flags.binaries), useRealBinaries: flags.real ? true : ['etcd'] },
         moreParts: [console_],
