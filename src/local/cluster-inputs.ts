@@ -9,7 +9,7 @@ import { getIfPresent } from '../kube/get.ts';
 import type { Kube } from '../kube/port.ts';
 import { CONFIG_MAPS, type KubeObject, keyOf, NAMESPACES, type Resource, SECRETS } from '../kube/resource.ts';
 import { CONFIG_NAMESPACE, ETCD_NAMESPACE, MANAGED_NAMESPACE } from '../kube-apiserver/namespaces.ts';
-import { CLUSTER, INFRASTRUCTURES, NETWORKS } from '../kube-apiserver/resources.ts';
+import { AUTHENTICATIONS, CLUSTER, INFRASTRUCTURES, NETWORKS } from '../kube-apiserver/resources.ts';
 import { ROTATION_BASE } from '../kube-apiserver/rotation/base.ts';
 import { API_PORT } from '../kube-apiserver/target-config/pod.ts';
 import type { CertificateAndKey } from '../pki/authority.ts';
@@ -70,6 +70,8 @@ async function provideConfiguration(kube: Kube, size: number): Promise<void> {
     platform: 'None',
     platformStatus: { type: 'None' },
   });
+  // 4.16 looks for the issuer of tokens in it, and calls itself Degraded without it. Nobody logs in over OAuth here.
+  await createOnce(kube, AUTHENTICATIONS, { metadata: CLUSTER, spec: { type: 'None' } });
   await createOnce(kube, NETWORKS, { metadata: CLUSTER, spec: {} });
   await setStatus(kube, NETWORKS, { serviceNetwork: [SERVICE_NETWORK], clusterNetwork: [POD_NETWORK] });
 }
