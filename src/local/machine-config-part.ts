@@ -9,7 +9,7 @@ import { sleep, systemClock } from '../kube/clock.ts';
 import { createIfMissing } from '../kube/create-if-missing.ts';
 import { milliseconds, seconds } from '../kube/duration.ts';
 import { Informer } from '../kube/informer.ts';
-import { SECRETS, SERVICE_ACCOUNTS } from '../kube/resource.ts';
+import { NAMESPACES, SECRETS, SERVICE_ACCOUNTS } from '../kube/resource.ts';
 import { VERSION } from '../kube/version.ts';
 import { machineConfigController } from '../machine-config/controller/controller.ts';
 import { ensureMachineConfigInputs } from '../machine-config/inputs/ensure.ts';
@@ -17,7 +17,7 @@ import { machineConfigOperator } from '../machine-config/operator/operator.ts';
 import { OWN_VERSION } from '../machine-config/own-version.ts';
 import { firstBootOf } from '../machine-config/server/first-boot.ts';
 import { MACHINE_CONFIG_POOLS, type MachineConfigPool } from '../machine-config-api/machine-config.ts';
-import { MCO_NAMESPACE } from '../machine-config-api/names.ts';
+import { CONTROLLER_LEASE, MCO_NAMESPACE, OPERATOR_LEASE } from '../machine-config-api/names.ts';
 import { systemKeys } from '../pki/keys.ts';
 import type { LocalNode } from './node.ts';
 import type { ClusterPart, PartContext, PartState } from './part.ts';
@@ -34,42 +34,49 @@ const BOOTSTRAPPER = 'node-bootstrapper';
 export const machineConfigPart: ClusterPart = {
   name: 'machine-config',
   async start(context) {
-    const { kube, signal, changed, keyAlgorithm } = context;
+    const { kube, changed, keyAlgorithm } = context;
     const log = context.log.child({ operator: 'machine-config' });
     const pools = new Informer<MachineConfigPool>(kube, MACHINE_CONFIG_POOLS, {
       onError: err => log.debug({ err }, 'watching pools failed'),
     });
     pools.subscribe({ add: changed, update: changed, delete: changed });
-    const work = async () => {
+    const events = context.events('machine-config', MCO_NAMESPACE);
+    const shared = { clock: systemClock, events, version: OWN_VERSION, log };
+    const operator = context.lead(OPERATOR_LEASE, events, async (fenced, stop) => {
       await ensureMachineConfigInputs({
-        kube,
+        kube: fenced,
         clock: systemClock,
         keys: systemKeys,
         releaseVersion: VERSION,
         keyAlgorithm,
-        signal,
+        signal: stop,
       });
-      await provideBootstrapper(context);
+      await machineConfigOperator({ ...shared, kube: fenced, releaseVersion: VERSION }).run(stop);
+    });
+    const controller = context.lead(CONTROLLER_LEASE, events, (fenced, stop) =>
+      machineConfigController({ ...shared, kube: fenced, delayMs: GATHER_MS }).run(stop),
+    );
+    const work = async () => {
       pools.start();
-      const events = context.events('machine-config', MCO_NAMESPACE);
-      const shared = { kube, clock: systemClock, events, version: OWN_VERSION, log };
       try {
         await Promise.all([
-          machineConfigOperator({ ...shared, releaseVersion: VERSION }).run(signal),
-          machineConfigController({ ...shared, delayMs: GATHER_MS }).run(signal),
+          operator.done,
+          controller.done,
+          provideBootstrapper(context),
           ...context.nodes.map(node => runAgent(node, context)),
         ]);
       } finally {
         await pools.stop();
       }
     };
-    return { ended: work(), state: () => stateOf(pools, context.nodes.length) };
+    return { ended: work(), state: () => operator.state(controller.state(stateOf(pools, context.nodes.length))) };
   },
 };
 
 /** With its token new machines ask for their first certificate; here it only makes the first config complete. */
 async function provideBootstrapper({ kube, signal }: PartContext): Promise<void> {
   const account: ServiceAccount = { metadata: { namespace: MCO_NAMESPACE, name: BOOTSTRAPPER } };
+  await createIfMissing(kube, NAMESPACES, { metadata: { name: MCO_NAMESPACE } }, signal);
   await createIfMissing(kube, SERVICE_ACCOUNTS, account, signal);
   const token: Secret = {
     metadata: {

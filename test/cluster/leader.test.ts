@@ -12,7 +12,7 @@ const LEASE_DURATION_MS = 8_000;
 
 const LEASE_NAMES: Readonly<Record<string, string>> = {
   'kube-apiserver-operator': 'kube-apiserver-operator-lock',
-  'etcd-operator': 'etcd-operator-lock',
+  'etcd-operator': 'openshift-cluster-etcd-operator-lock',
   'machine-config-operator': 'machine-config',
   'machine-config-controller': 'machine-config-controller',
 };

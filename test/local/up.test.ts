@@ -5,21 +5,25 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { describe, type TestContext, test } from 'node:test';
 import { CLUSTER_OPERATORS } from '../../src/controller/cluster-operator-status.ts';
 import { readEndpoints } from '../../src/etcd/client/endpoints.ts';
 import { GatewayClient } from '../../src/etcd/client/gateway.ts';
 import { materialFromCluster } from '../../src/etcd/client/material.ts';
-import { ETCD_NAMESPACE } from '../../src/etcd/names.ts';
+import { OPERATOR_LEASE as ETCD_LEASE, ETCD_NAMESPACE } from '../../src/etcd/names.ts';
 import { HttpKube } from '../../src/kube/client.ts';
 import { loadAccess } from '../../src/kube/kubeconfig.ts';
-import { PODS, SECRETS } from '../../src/kube/resource.ts';
+import { LEASES, PODS, SECRETS } from '../../src/kube/resource.ts';
+import { OPERATOR_LEASE } from '../../src/kube-apiserver/namespaces.ts';
 import { KUBE_API_SERVERS } from '../../src/kube-apiserver/resources.ts';
+import { CONTROLLER_LEASE, OPERATOR_LEASE as MCO_LEASE } from '../../src/machine-config-api/names.ts';
 import { findEtcd, NO_ETCD } from '../etcd/binary.ts';
 import { LoadClient } from '../etcd/load.ts';
 
 const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
 const binary = findEtcd();
+const LEASES_OF_UP = [OPERATOR_LEASE, ETCD_LEASE, MCO_LEASE, CONTROLLER_LEASE];
 
 class Up {
   readonly dir: string;
@@ -60,6 +64,19 @@ class Up {
 
   run(command: 'down' | 'status', ...args: readonly string[]): { status: number | null; stdout: string } {
     return spawnSync(process.execPath, [main, command, '--dir', this.dir, ...args], { encoding: 'utf8' });
+  }
+
+  /** An operator in a process of its own, and what it says. */
+  operator(t: TestContext, name: string) {
+    const flags = ['--kubeconfig', join(this.dir, 'kubeconfig')];
+    const child = spawn(process.execPath, [main, name, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
+    t.after(() => child.kill('SIGKILL'));
+    const lines = createInterface({ input: child.stdout });
+    const says = async (wanted: RegExp): Promise<Record<string, unknown>> => {
+      for await (const line of lines) if (wanted.test(line)) return JSON.parse(line) as Record<string, unknown>;
+      throw new Error(`${name} ended without saying ${wanted}`);
+    };
+    return { says };
   }
 
   async kube(t: TestContext): Promise<HttpKube> {
@@ -133,11 +150,39 @@ describe('rotunda up', () => {
     const kube = await up.kube(t);
     const pod = await kube.get(PODS, { namespace: ETCD_NAMESPACE, name: 'etcd-master-0' });
     assert.equal(pod.metadata?.annotations?.['rotunda.dev/stand-in'], 'true');
+    const leases = async () =>
+      Object.fromEntries(
+        await Promise.all(
+          LEASES_OF_UP.map(async key => [key.name, (await kube.get(LEASES, key)).spec?.holderIdentity] as const),
+        ),
+      );
+    const [holder] = Object.values(await leases());
+    assert.ok(holder);
+    assert.deepEqual(await leases(), Object.fromEntries(LEASES_OF_UP.map(({ name }) => [name, holder])));
+    const second = up.operator(t, 'kube-apiserver-operator');
+    assert.equal((await second.says(/somebody else leads|"leading"/)).holder, holder, 'two operators at work');
     // A day of ten seconds is one for etcd's chains too: five years are 1825 of them.
     const { metadata } = await kube.get(SECRETS, { namespace: ETCD_NAMESPACE, name: 'etcd-signer' });
     const at = (which: string) =>
       Date.parse(metadata?.annotations?.[`auth.openshift.io/certificate-not-${which}`] ?? '');
     assert.ok(Math.abs(at('after') - at('before') - 18_250_000) < 5000, String(at('after') - at('before')));
+
+    const transitions = async () => (await kube.get(LEASES, OPERATOR_LEASE)).spec?.leaseTransitions;
+    const before = await transitions();
+    const other = spawnSync(process.execPath, [main, 'up', '--dir', up.dir], { encoding: 'utf8', env });
+    assert.equal(other.status, 1);
+    assert.match(other.stderr, /\nerror: another process runs the cluster in \S+\n$/);
+    await up.kill('SIGKILL');
+    await up.start(['--control-plane', '1', '--workers', '0', '--rotation-day', '10s'], env);
+    // Ready is who leads; nobody has waited for the lease of the dead one to end, because it was the same holder.
+    assert.deepEqual(
+      Object.values(await leases()),
+      LEASES_OF_UP.map(() => holder),
+    );
+    assert.equal(await transitions(), before);
+    await up.kill('SIGTERM');
+    await up.start(['--control-plane', '1', '--workers', '0', '--rotation-day', '10s'], env);
+    assert.equal(await transitions(), (before ?? 0) + 1, 'told to stop it gave its lease back');
   });
 
   test('there is no cluster: one clear line', () => {

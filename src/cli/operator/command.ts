@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
+import { OPERATOR_LEASE as ETCD_LEASE } from '../../etcd/names.ts';
 import type { EtcdOperand } from '../../etcd/operator.ts';
 import { VERSION } from '../../kube/version.ts';
+import { OPERATOR_LEASE as KUBE_APISERVER_LEASE } from '../../kube-apiserver/namespaces.ts';
 import type { OperandProgram } from '../../kube-apiserver/target-config/controller.ts';
 import { rotationDayFrom } from '../flag-values.ts';
 import { HAND_BACK_ALGORITHM, keyAlgorithmFrom, withKeyAlgorithmFlag } from '../key-algorithm.ts';
@@ -62,7 +64,8 @@ function addKubeApiserverOperator(program: Command): void {
       await runOperator(
         {
           name: 'kube-apiserver-operator',
-          namespace: 'openshift-kube-apiserver-operator',
+          namespace: KUBE_APISERVER_LEASE.namespace,
+          lease: KUBE_APISERVER_LEASE.name,
           work: async (tools, signal) => {
             const program: OperandProgram = {
               flavor,
@@ -122,7 +125,8 @@ function addEtcdOperator(program: Command): void {
       await runOperator(
         {
           name: 'etcd-operator',
-          namespace: 'openshift-etcd-operator',
+          namespace: ETCD_LEASE.namespace,
+          lease: ETCD_LEASE.name,
           work: async (tools, signal) => {
             const operand: EtcdOperand = {
               image,

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { isNotFound } from '../../kube/error.ts';
 import type { Kube } from '../../kube/port.ts';
 import { VERSION } from '../../kube/version.ts';
+import { CONTROLLER_LEASE, MCO_NAMESPACE, OPERATOR_LEASE } from '../../machine-config-api/names.ts';
 import type { KeyAlgorithm } from '../../pki/keys.ts';
 import { wholeNumberFrom } from '../flag-values.ts';
 import { HAND_BACK_ALGORITHM, keyAlgorithmFrom, withKeyAlgorithmFlag } from '../key-algorithm.ts';
@@ -17,8 +18,6 @@ export function addMachineConfig(program: Command): void {
   addController(program);
   addServer(program);
 }
-
-const NAMESPACE = 'openshift-machine-config-operator';
 
 interface MachineConfigOperatorFlags extends OperatorFlags {
   readonly releaseVersion: string;
@@ -59,8 +58,8 @@ function addOperator(program: Command): void {
       await runOperator(
         {
           name: 'machine-config-operator',
-          namespace: NAMESPACE,
-          lease: 'machine-config',
+          namespace: MCO_NAMESPACE,
+          lease: OPERATOR_LEASE.name,
           work: async (tools, signal) => {
             if (flags.inputs) await provideInputs(tools, { releaseVersion, apiServerUrl, keyAlgorithm }, signal);
             await machineConfigOperator({ ...tools, version, releaseVersion, disruptionPolicies }).run(signal);
@@ -108,8 +107,8 @@ function addController(program: Command): void {
     await runOperator(
       {
         name: 'machine-config-controller',
-        namespace: NAMESPACE,
-        lease: 'machine-config-controller',
+        namespace: MCO_NAMESPACE,
+        lease: CONTROLLER_LEASE.name,
         work: (tools, signal) => machineConfigController({ ...tools, version }).run(signal),
       },
       flags,
@@ -160,7 +159,7 @@ function addServer(program: Command): void {
       await runOperator(
         {
           name: 'machine-config-server',
-          namespace: NAMESPACE,
+          namespace: MCO_NAMESPACE,
           work: async ({ kube, log }, signal) => {
             const apiServerUrl = flags.apiServerUrl ?? (await publishedUrl(kube));
             const server = await startMachineConfigServer({ kube, log, apiServerUrl, certFile, keyFile, host, port });

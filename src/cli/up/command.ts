@@ -60,16 +60,23 @@ export function addUp(program: Command): void {
       // What is compiled now is compiled for the programs on the nodes too, and for the next start.
       const compileCache = join(dir, 'cache');
       nodeModule.enableCompileCache?.(compileCache);
-      const [startCluster, { writeClusterRecord }, { StoreLockedError }, { MissingPrograms }, { createLog }] =
-        await Promise.all([
-          flags.real
-            ? import('../../local/real/cluster.ts').then(({ startRealCluster }) => startRealCluster)
-            : import('../../local/cluster.ts').then(({ startLocalCluster }) => startLocalCluster),
-          import('../../local/cluster-record.ts'),
-          import('../../api/api.ts'),
-          import('../../local/real/required-programs.ts'),
-          import('../../controller/log.ts'),
-        ]);
+      const [
+        startCluster,
+        { writeClusterRecord },
+        { StoreLockedError },
+        { FolderInUse },
+        { MissingPrograms },
+        { createLog },
+      ] = await Promise.all([
+        flags.real
+          ? import('../../local/real/cluster.ts').then(({ startRealCluster }) => startRealCluster)
+          : import('../../local/cluster.ts').then(({ startLocalCluster }) => startLocalCluster),
+        import('../../local/cluster-record.ts'),
+        import('../../api/api.ts'),
+        import('../../local/holder.ts'),
+        import('../../local/real/required-programs.ts'),
+        import('../../controller/log.ts'),
+      ]);
       const { consolePart } = await import('./console-part.ts');
       nodeModule.flushCompileCache?.();
       const logFile = join(dir, 'rotunda.log');
@@ -108,7 +115,8 @@ export function addUp(program: Command): void {
         signal: stop.signal,
         onProgress: tell,
       }).catch((error: unknown) => {
-        const isUsage = error instanceof StoreLockedError || error instanceof MissingPrograms;
+        const isUsage =
+          error instanceof StoreLockedError || error instanceof FolderInUse || error instanceof MissingPrograms;
         throw isUsage ? new UsageError(error.message) : error;
       });
       try {
