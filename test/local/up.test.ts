@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, type TestContext, test } from 'node:test';
+import type { VerifiedEdge } from '../../src/cli/verify/run.ts';
 import { CLUSTER_OPERATORS } from '../../src/controller/cluster-operator-status.ts';
 import { readEndpoints } from '../../src/etcd/client/endpoints.ts';
 import { GatewayClient } from '../../src/etcd/client/gateway.ts';
@@ -14,7 +15,7 @@ import { materialFromCluster } from '../../src/etcd/client/material.ts';
 import { OPERATOR_LEASE as ETCD_LEASE, ETCD_NAMESPACE } from '../../src/etcd/names.ts';
 import { HttpKube } from '../../src/kube/client.ts';
 import { loadAccess } from '../../src/kube/kubeconfig.ts';
-import { LEASES, PODS, SECRETS } from '../../src/kube/resource.ts';
+import { LEASES, NODES, PODS, SECRETS } from '../../src/kube/resource.ts';
 import { OPERATOR_LEASE } from '../../src/kube-apiserver/namespaces.ts';
 import { KUBE_API_SERVERS } from '../../src/kube-apiserver/resources.ts';
 import { CONTROLLER_LEASE, OPERATOR_LEASE as MCO_LEASE } from '../../src/machine-config-api/names.ts';
@@ -23,6 +24,7 @@ import { LoadClient } from '../etcd/load.ts';
 
 const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
 const binary = findEtcd();
+const ETCD_CA = 'configmaps/etcd-all-bundles/server-ca-bundle.crt';
 const LEASES_OF_UP = [OPERATOR_LEASE, ETCD_LEASE, MCO_LEASE, CONTROLLER_LEASE];
 
 class Up {
@@ -64,6 +66,23 @@ class Up {
 
   run(command: 'down' | 'status', ...args: readonly string[]): { status: number | null; stdout: string } {
     return spawnSync(process.execPath, [main, command, '--dir', this.dir, ...args], { encoding: 'utf8' });
+  }
+
+  verify(...args: readonly string[]) {
+    const words = [main, 'verify', '--kubeconfig', join(this.dir, 'kubeconfig'), '-o', 'json', ...args];
+    const { status, stdout } = spawnSync(process.execPath, words, { encoding: 'utf8' });
+    return { status, edges: (JSON.parse(stdout) as { edges: VerifiedEdge[] }).edges };
+  }
+
+  /** A copy of what the nodes have of certificates, for tests that spoil it: agents would mend the original. */
+  copyOfNodes(t: TestContext): string {
+    const copy = mkdtempSync(join(tmpdir(), 'rotunda-nodes-'));
+    t.after(() => rmSync(copy, { recursive: true }));
+    const wanted =
+      /^(?:[^/]+(?:\/(?:etc(?:\/kubernetes(?:\/.*)?)?|var(?:\/lib(?:\/kubelet(?:\/pki(?:\/.*)?)?)?)?))?)?$/;
+    const nodes = join(this.dir, 'nodes');
+    cpSync(nodes, copy, { recursive: true, filter: source => wanted.test(relative(nodes, source)) });
+    return copy;
   }
 
   /** An operator in a process of its own, and what it says. */
@@ -161,6 +180,8 @@ describe('rotunda up', () => {
     assert.deepEqual(await leases(), Object.fromEntries(LEASES_OF_UP.map(({ name }) => [name, holder])));
     const second = up.operator(t, 'kube-apiserver-operator');
     assert.equal((await second.says(/somebody else leads|"leading"/)).holder, holder, 'two operators at work');
+    verifyDisks(up, up.copyOfNodes(t));
+    await verifySilence(up, kube);
     // A day of ten seconds is one for etcd's chains too: five years are 1825 of them.
     const { metadata } = await kube.get(SECRETS, { namespace: ETCD_NAMESPACE, name: 'etcd-signer' });
     const at = (which: string) =>
@@ -184,6 +205,65 @@ describe('rotunda up', () => {
     await up.start(['--control-plane', '1', '--workers', '0', '--rotation-day', '10s'], env);
     assert.equal(await transitions(), (before ?? 0) + 1, 'told to stop it gave its lease back');
   });
+
+  /** What is on the disks counts, and not what is published. */
+  function verifyDisks(up: Up, nodes: string): void {
+    const { status, edges } = up.verify();
+    const results = Object.fromEntries(edges.map(({ edge, result }) => [edge, result]));
+    assert.equal(status, 0, JSON.stringify(edges));
+    assert.equal(
+      edges.find(({ unreachable }) => unreachable > 0),
+      undefined,
+    );
+    assert.deepEqual(
+      [results['kubelets to kube-apiserver'], results['kube-apiserver to etcd'], results['etcd-metrics to etcd']],
+      ['Accepted', 'Accepted', 'Accepted'],
+    );
+    // Nobody here knows where the files of these would be.
+    assert.equal(results['kube-scheduler to kube-apiserver'], 'AcceptedAsPublished');
+    const kubeconfig = join(nodes, 'master-0/etc/kubernetes/kubeconfig');
+    const text = readFileSync(kubeconfig, 'utf8');
+    const kubelets = () => up.verify('kubelets to', '--nodes', nodes);
+    assert.deepEqual([kubelets().status, kubelets().edges[0]?.result], [0, 'Accepted']);
+    const foreign = readFileSync(join(nodes, 'master-0/etc/kubernetes/static-pod-resources/etcd-certs', ETCD_CA));
+    writeFileSync(kubeconfig, text.replace(/(certificate-authority-data: )\S+/, `$1${foreign.toString('base64')}`));
+    const refused = kubelets();
+    assert.deepEqual([refused.status, refused.edges[0]?.result], [1, 'Refused']);
+    assert.match(refused.edges[0]?.refusals[0]?.reason ?? '', /CERT|ISSUER/);
+    writeFileSync(kubeconfig, '{ token: : secret');
+    assert.equal(kubelets().edges[0]?.refusals[0]?.reason, 'expected YAML in kubeconfig');
+    // A kubelet that has been given its certificate goes by a kubeconfig of its own.
+    writeFileSync(join(nodes, 'master-0/var/lib/kubelet/kubeconfig'), text);
+    assert.equal(kubelets().status, 0);
+    rmSync(join(nodes, 'master-0/var/lib/kubelet/pki/kubelet-client-current.pem'));
+    assert.equal(kubelets().edges[0]?.result, 'Refused');
+    rmSync(join(nodes, 'master-0'), { recursive: true });
+    assert.deepEqual(
+      kubelets().edges.map(({ result, assumed }) => [result, assumed]),
+      [
+        [
+          'AcceptedAsPublished',
+          'the files of kubelet on master-0 cannot be seen from here: what is published for it was used',
+        ],
+      ],
+    );
+  }
+
+  /** A node that nobody runs. */
+  async function verifySilence(up: Up, kube: HttpKube): Promise<void> {
+    const metadata = { name: 'away' };
+    const node = await kube.create(NODES, { metadata });
+    const addresses = [{ type: 'InternalIP', address: '127.255.0.1' }];
+    await kube.updateStatus(NODES, { ...node, status: { ...node.status, addresses } });
+    const { status, edges } = up.verify('to kubelets');
+    assert.equal(status, 1);
+    assert.deepEqual(
+      edges[0]?.silences.map(({ to, reason }) => [to, reason]),
+      [['127.255.0.1:10250', 'ECONNREFUSED']],
+    );
+    assert.equal(up.verify('to kubelets', '--ignore-unreachable').status, 0);
+    await kube.delete(NODES, metadata);
+  }
 
   test('there is no cluster: one clear line', () => {
     const dir = mkdtempSync(join(tmpdir(), 'rotunda-up-'));
