@@ -42,8 +42,8 @@ export function leadOnAndOn(
       } catch (err) {
         if (!(err instanceof LeadershipLost)) throw err;
         log.warn({ err }, 'leading again');
+        tell(false);
       }
-      tell(false);
     }
   };
   return {
