@@ -2,8 +2,14 @@ import type { FeatureGate, NodeConfig } from '../../machine-config-api/cluster-c
 import type { IgnitionFile } from '../../machine-config-api/ignition/types.ts';
 import { WORKER_POOL } from '../../machine-config-api/names.ts';
 import { generatedFile } from '../sub-config/generated.ts';
-import { KUBELET_CONF_PATH, kubeletConfText } from '../template/files/kubelet.ts';
-import { hasLatencyProfile, KubeletConfigError, type KubeletDefaults, poolConfiguration } from './render.ts';
+import { KUBELET_CONF_PATH } from '../template/files/kubelet.ts';
+import {
+  configurationText,
+  hasLatencyProfile,
+  KubeletConfigError,
+  type KubeletDefaults,
+  poolConfiguration,
+} from './render.ts';
 
 /** What becomes a MachineConfig of its own. */
 export interface GeneratedParts {
@@ -27,7 +33,7 @@ export function featureGateParts(defaults: KubeletDefaults): GeneratedParts | un
 
 /** Of several generated configs the last one has the file, so each of them holds all of it. */
 function kubeletFile(defaults: KubeletDefaults): IgnitionFile {
-  return generatedFile(KUBELET_CONF_PATH, kubeletConfText(poolConfiguration(defaults)));
+  return generatedFile(KUBELET_CONF_PATH, configurationText(poolConfiguration(defaults)));
 }
 
 /** An empty mode is 4.16's default. */
