@@ -4,9 +4,10 @@ import * as fc from 'fast-check';
 import { parse } from 'smol-toml';
 import type { ImageMirrors, RegistrySources } from '../../machine-config-api/cluster-config.ts';
 import { decodeDataUrl } from '../../machine-config-api/ignition/data-url.ts';
+import type { IgnitionFile } from '../../machine-config-api/ignition/types.ts';
 import { registriesDrainReason } from '../../machine-config-api/registries-conf.ts';
 import { mergedMirrors } from './mirrors.ts';
-import { RegistriesError, registriesFiles } from './registries.ts';
+import { RegistriesError, registriesFiles, registriesOf } from './registries.ts';
 
 interface Given {
   readonly sources?: RegistrySources;
@@ -28,7 +29,7 @@ function filesOf({ sources, digest = [], tag = [], policy = [] }: Given): Map<st
 }
 
 /** The locations of the mirrors, by place. */
-function registriesOf(given: Given): Record<string, string[]> {
+function mirrorsOf(given: Given): Record<string, string[]> {
   const { registry } = parse(filesOf(given).get(REGISTRIES) ?? '') as unknown as {
     registry: { location: string; mirror?: { location: string }[] }[];
   };
@@ -137,7 +138,7 @@ describe('where images come from', () => {
   });
 
   test('an entry inside of a mirrored place has its mirrors, one with mirrors of its own has those', () => {
-    const found = registriesOf({
+    const found = mirrorsOf({
       sources: { insecureRegistries: ['a.io/x/y'], blockedRegistries: ['b.io/k'] },
       digest: [
         { source: 'a.io', mirrors: ['m.io'] },
@@ -223,6 +224,50 @@ describe('where images come from', () => {
         (error: Error) => error instanceof RegistriesError && message.test(error.message),
       ));
   }
+});
+
+describe("the cluster's own release", () => {
+  const repository = 'quay.io/openshift-release-dev/ocp-release';
+  const given = (blockedRegistries: string[], mirrors: string[]) =>
+    registriesOf({
+      image: { spec: { registrySources: { blockedRegistries } } },
+      digestMirrors: [{ metadata: { name: 'd' }, spec: { imageDigestMirrors: [{ source: 'quay.io', mirrors }] } }],
+      contentPolicies: [],
+      tagMirrors: [],
+      releaseImage: `${repository}@sha256:${'ab'.repeat(32)}`,
+    });
+  const scopes = (files: readonly IgnitionFile[]) => {
+    const file = files.find(({ path }) => path === POLICY);
+    if (file === undefined) return undefined;
+    const policy = JSON.parse(decodeDataUrl(file.contents?.source ?? '')?.toString() ?? '') as {
+      default: { type: string }[];
+      transports: { docker: Record<string, { type: string }[]> };
+    };
+    return {
+      default: policy.default[0]?.type,
+      ...Object.fromEntries(Object.entries(policy.transports.docker).map(([scope, [rule]]) => [scope, rule?.type])),
+    };
+  };
+
+  test('is not cut off: what it comes from is not blocked', () => {
+    const { files, open } = given(['quay.io', 'bad.io'], []);
+    assert.deepEqual(open, ['quay.io']);
+    assert.deepEqual(scopes(files), { default: 'insecureAcceptAnything', 'bad.io': 'reject' });
+  });
+
+  test('has a mirror: then its source is blocked, and its own name allowed', () => {
+    const { files, open } = given(['quay.io', 'bad.io'], ['m.io']);
+    assert.deepEqual(open, []);
+    assert.deepEqual(scopes(files), {
+      default: 'insecureAcceptAnything',
+      [repository]: 'insecureAcceptAnything',
+      'quay.io': 'reject',
+      'bad.io': 'reject',
+    });
+  });
+
+  test('a mirror that is blocked is none', () =>
+    assert.deepEqual(given(['quay.io', 'm.io'], ['m.io/x']).open, ['quay.io']));
 });
 
 describe('mirrors of one source from several objects', () => {

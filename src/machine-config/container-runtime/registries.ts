@@ -5,11 +5,13 @@ import type {
   ImageDigestMirrorSet,
   ImageMirrors,
   ImageTagMirrorSet,
+  RegistrySources,
 } from '../../machine-config-api/cluster-config.ts';
 import type { IgnitionFile } from '../../machine-config-api/ignition/types.ts';
 import { generatedFile } from '../sub-config/generated.ts';
 import { POLICY_PATH, policyConf, REGISTRIES_PATH, SEARCH_REGISTRIES } from '../template/files/container-runtime.ts';
 import { mergedMirrors } from './mirrors.ts';
+import { repositoryOf, type Spared, sparePayload } from './payload.ts';
 import { isHost, isMirror, isMirrored, isWithin, scopeProblem } from './scope.ts';
 
 /** Settings of registries that are refused: the object, the field and why. */
@@ -23,47 +25,93 @@ export interface RegistrySettings {
   readonly contentPolicies: readonly ImageContentSourcePolicy[];
   readonly digestMirrors: readonly ImageDigestMirrorSet[];
   readonly tagMirrors: readonly ImageTagMirrorSet[];
+  /** The cluster's own release, where it has one: nodes must be able to pull it whatever is blocked. */
+  readonly releaseImage?: string | undefined;
+}
+
+/** Files for nodes, and what they do not do. */
+export interface Registries {
+  readonly files: IgnitionFile[];
+  /** Registries that are not blocked though that was asked for. */
+  readonly open: readonly string[];
 }
 
 const SEARCH_PATH = '/etc/containers/registries.conf.d/01-image-searchRegistries.conf';
 
 /** The files of `99-<pool>-generated-registries`; those that nothing is said about stay the template's. Throws `RegistriesError`. */
 export function registriesFiles(settings: RegistrySettings): IgnitionFile[] {
-  const {
-    insecureRegistries: insecure = [],
-    blockedRegistries: blocked = [],
-    allowedRegistries: allowed = [],
-    containerRuntimeSearchRegistries: search = [],
-  } = settings.image?.spec?.registrySources ?? {};
-  if (allowed.length > 0 && blocked.length > 0) {
-    throw new RegistriesError(
-      `${IMAGE}: spec.registrySources: only one of AllowedRegistries or BlockedRegistries may be specified`,
-    );
-  }
-  for (const [field, scopes] of Object.entries({ insecure, blocked, allowed, search })) {
-    for (const scope of scopes) {
-      const problem = field === 'search' && !isHost(scope.replace(/\/+$/, '')) ? 'is no registry' : scopeProblem(scope);
-      if (problem !== undefined)
-        throw new RegistriesError(`${IMAGE}: ${FIELDS[field]}: ${JSON.stringify(scope)} ${problem}`);
-    }
-  }
+  return registriesOf(settings).files;
+}
+
+export function registriesOf(settings: RegistrySettings): Registries {
+  const sources = settings.image?.spec?.registrySources ?? {};
+  const { insecureRegistries: insecure = [], containerRuntimeSearchRegistries: search = [] } = sources;
+  checkSources(sources);
+  const { blocked, rejected, accepted, open } = payloadSpared(settings, sources);
   const registries = registryEntries(settings, insecure, blocked);
-  return [
+  const files = [
     ...(registries.length > 0 ? [generatedFile(REGISTRIES_PATH, registriesConf(registries))] : []),
-    ...(blocked.length + allowed.length > 0 ? [generatedFile(POLICY_PATH, policyConf({ blocked, allowed }))] : []),
+    ...(rejected.length + accepted.length > 0
+      ? [generatedFile(POLICY_PATH, policyConf({ blocked: rejected, allowed: accepted }))]
+      : []),
     ...(search.length > 0
       ? [generatedFile(SEARCH_PATH, `unqualified-search-registries = ${JSON.stringify(search)}\n`)]
       : []),
   ];
+  return { files, open };
+}
+
+function checkSources(sources: RegistrySources): void {
+  for (const field of FIELDS) {
+    for (const scope of sources[field] ?? []) {
+      const isSearched = field === 'containerRuntimeSearchRegistries';
+      const problem = isSearched && !isHost(scope.replace(/\/+$/, '')) ? 'is no registry' : scopeProblem(scope);
+      if (problem !== undefined)
+        throw new RegistriesError(`${IMAGE}: spec.registrySources.${field}: ${JSON.stringify(scope)} ${problem}`);
+    }
+  }
+}
+
+function payloadSpared(settings: RegistrySettings, sources: RegistrySources): Spared {
+  const { insecureRegistries = [], blockedRegistries = [], allowedRegistries = [] } = sources;
+  const { releaseImage } = settings;
+  const repository = releaseImage === undefined ? undefined : repositoryOf(releaseImage);
+  if (releaseImage !== undefined && repository === undefined)
+    throw new RegistriesError(
+      `clusterversion version: status.desired.image: ${JSON.stringify(releaseImage)} is no image`,
+    );
+  const spared = sparePayload(repository, blockedRegistries, allowedRegistries, payload => {
+    const entries = registryEntries({ ...settings, tagMirrors: [] }, insecureRegistries, blockedRegistries);
+    const isDigest = releaseImage?.includes('@') === true;
+    return [...(isDigest ? mirrorsOf(payload, entries) : []), payload];
+  });
+  const { rejected, accepted } = spared;
+  if (rejected.length > 0 && accepted.length > 0 && !(accepted.length === 1 && accepted[0] === repository)) {
+    throw new RegistriesError(
+      `${IMAGE}: spec.registrySources: only one of AllowedRegistries or BlockedRegistries may be specified`,
+    );
+  }
+  return spared;
+}
+
+/** Where an image of this repository is looked for before it is there. */
+function mirrorsOf(repository: string, entries: readonly Registry[]): string[] {
+  const closest = entries
+    .filter(({ scope }) => isWithin(repository, scope))
+    .reduce<Registry | undefined>((a, b) => (a === undefined || b.scope.length > a.scope.length ? b : a), undefined);
+  if (closest === undefined) return [];
+  const [host = ''] = repository.split(/[:/]/);
+  const rest = repository.slice(closest.scope.startsWith('*.') ? host.length : closest.scope.length);
+  return closest.mirrors.map(({ location }) => location + rest);
 }
 
 const IMAGE = 'image.config.openshift.io cluster';
-const FIELDS: Readonly<Record<string, string>> = {
-  insecure: 'spec.registrySources.insecureRegistries',
-  blocked: 'spec.registrySources.blockedRegistries',
-  allowed: 'spec.registrySources.allowedRegistries',
-  search: 'spec.registrySources.containerRuntimeSearchRegistries',
-};
+const FIELDS = [
+  'insecureRegistries',
+  'blockedRegistries',
+  'allowedRegistries',
+  'containerRuntimeSearchRegistries',
+] as const;
 
 interface Mirror {
   readonly location: string;

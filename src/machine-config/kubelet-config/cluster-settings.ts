@@ -15,6 +15,8 @@ import {
 export interface GeneratedParts {
   readonly files: readonly IgnitionFile[];
   readonly kernelArguments: readonly string[];
+  /** What was asked for and is not in them. */
+  readonly warning?: string | undefined;
 }
 
 /** The parts of `97-<pool>-generated-kubelet`: how the cluster wants its nodes (spec 50, section 7). Undefined: it says nothing. */
