@@ -115,6 +115,14 @@ describe('the commands of machine configuration', () => {
     const restart = await explain('machineconfig/99-trust', '-f', file('99-trust', trust));
     assert.match(restart.stdout, /worker-1 +restart crio +no +\/etc\/pki/);
 
+    const login = join(dir, '99-login.json');
+    const users = [{ name: 'core', sshAuthorizedKeys: ['ssh-ed25519 AAAA'], passwordHash: '$6$geheim' }];
+    const config = { ignition: { version: '3.4.0' }, passwd: { users } };
+    const { metadata } = fileConfig('99-login', 'worker', '/', '');
+    writeFileSync(login, JSON.stringify({ kind: 'MachineConfig', metadata, spec: { config } }));
+    const keys = await explain('machineconfig/99-login', '-f', login);
+    assert.match(keys.stdout, /worker-1 +files written +no +SSH keys of core, password of core\n/, keys.stderr);
+
     const secret = file('99-secret', '/var/lib/kubelet/config.json');
     const json = await explain('mc/99-secret', '-f', secret, '-o', 'json');
     const { pools } = JSON.parse(json.stdout) as { pools: PoolExplanation[] };
