@@ -198,6 +198,11 @@ describe('where images come from', () => {
       /NeverContactSource if the source "a\.io" is one of the mirrors/,
     ],
     ['a star as a mirror', { digest: [{ source: 'a.io', mirrors: ['*.b.io'] }] }, /invalid format for mirror/],
+    [
+      'a mirror that is long and wrong',
+      { digest: [{ source: 'a.io', mirrors: [`m.io/${'a'.repeat(400)}!`] }] },
+      /format/,
+    ],
     ['an odd source', { policy: [{ source: '-a.io', mirrors: [] }] }, /invalid format for source "-a\.io"/],
     [
       'something inside of a mirrored star',
