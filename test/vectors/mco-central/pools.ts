@@ -75,13 +75,15 @@ export const poolAdapters: Record<string, Adapter> = {
     const { nodes, pool = {} } = given;
     if (expected.updated) assert.deepEqual(names(nodes.filter((node: Json) => isDoneAt(node, pool))), expected.updated);
     if (expected.ready) assert.deepEqual(names(nodes.filter((node: Json) => isDoneAt(node, pool) && isReady(node))), expected.ready);
-    if (expected.unavailable) assert.deepEqual(names(nodes.filter(isUnavailable)), expected.unavailable);
+    const isLayered = given.layered === true;
+    if (expected.unavailable) assert.deepEqual(names(nodes.filter((node: Json) => isUnavailable(node, { isLayered }))), expected.unavailable);
     assert.ok(expected.updated ?? expected.ready ?? expected.unavailable);
   },
 
   'node-vs-pool'({ node, pool }, expected) {
     assert.equal(isDoneAt(node, pool), expected.doneAt);
-    assert.equal(isUnavailable(node), expected.unavailable);
+    const isLayered = pool.metadata?.labels?.['machineconfiguration.openshift.io/layering-enabled'] !== undefined;
+    assert.equal(isUnavailable(node, { isLayered }), expected.unavailable);
     assert.equal(isTargeted(node, pool), expected.desiredEqualsPool);
   },
 
