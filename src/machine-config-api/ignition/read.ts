@@ -26,6 +26,11 @@ export function readIgnition(document: unknown, options: ReadOptions = {}): Igni
   return checkIgnition(config, { ...options, level: levelOfSpec3(minor) });
 }
 
+/** Whether a document that can be read is one of spec 2. */
+export function isSpec2(document: unknown): boolean {
+  return isObject(document) && Object.keys(document).length > 0 && versionOf(document).major === 2;
+}
+
 /** As people know it: 2.2 stands for all of spec 2 up to it. */
 const SUPPORTED = 'Supported spec versions: 2.2, 3.0, 3.1, 3.2, 3.3, 3.4';
 const SPECIAL_BITS_SINCE = 4;
