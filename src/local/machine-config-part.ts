@@ -19,7 +19,9 @@ import { firstBootOf } from '../machine-config/server/first-boot.ts';
 import { MACHINE_CONFIG_POOLS, type MachineConfigPool } from '../machine-config-api/machine-config.ts';
 import { MCO_NAMESPACE } from '../machine-config-api/names.ts';
 import { systemKeys } from '../pki/keys.ts';
+import { HostedPod } from './hosted-pod.ts';
 import type { LocalNode } from './node.ts';
+import { provideOperatingSystem } from './operating-system.ts';
 import type { ClusterPart, PartContext, PartState } from './part.ts';
 
 /** Changes are gathered this long before configs are rendered; on one machine they come close together. */
@@ -29,6 +31,7 @@ const RESTART_PAUSE_MS = seconds(1);
 /** Where a machine finds what it is given at its first boot; gone afterwards, because a token is in it. */
 const FIRST_CONFIG = '/run/rotunda/first-boot.ign';
 const BOOTSTRAPPER = 'node-bootstrapper';
+const AGENT = 'machine-config-daemon';
 
 /** Machine configuration: operator and controllers in this process, and an agent for every node. */
 export const machineConfigPart: ClusterPart = {
@@ -85,9 +88,25 @@ async function provideBootstrapper({ kube, signal }: PartContext): Promise<void>
 /** The agent of one node, with the node's own rights, again after each reboot. */
 async function runAgent(node: LocalNode, context: PartContext): Promise<void> {
   const { kube, signal } = context;
-  const log = context.log.child({ node: node.name, program: 'machine-config-daemon' });
+  const pod = new HostedPod({
+    namespace: MCO_NAMESPACE,
+    name: `${AGENT}-${node.name}`,
+    container: AGENT,
+    labels: { 'k8s-app': AGENT },
+    node,
+    kube,
+  });
+  const log = pod.log(context.log.child({ node: node.name, program: AGENT }));
   const own = await context.as({ name: `system:node:${node.name}`, groups: ['system:nodes'] });
-  const host = localHost({ root: node.root });
+  const host = localHost({
+    root: node.root,
+    async onService(verb, unit) {
+      if (unit === 'kubelet.service' && (verb === 'restart' || verb === 'start')) await node.kubeletStarts();
+    },
+  });
+  signal.addEventListener('abort', () => pod.close(), { once: true });
+  await node.host(pod, signal).catch((err: unknown) => log.debug({ err }, 'the pod of the agent cannot be shown'));
+  await provideOperatingSystem(host);
   while (!signal.aborted) {
     const boot = new AbortController();
     const stop = AbortSignal.any([signal, boot.signal]);
@@ -100,6 +119,7 @@ async function runAgent(node: LocalNode, context: PartContext): Promise<void> {
     };
     try {
       await firstBoot(node, machine, context, log);
+      await node.kubeletStarts();
       const daemon = machineConfigDaemon({
         kube,
         nodeKube: own,
@@ -133,8 +153,6 @@ async function firstBoot(node: LocalNode, host: Host, context: PartContext, log:
     }
     await sleep(systemClock, ASK_AGAIN_MS, signal);
   }
-  // The account that the keys of administrators belong to comes with the operating system.
-  if ((await host.accounts.uid('core')) === undefined) await host.accounts.addUser('core', []);
   await applyOnceFrom(host, FIRST_CONFIG);
   await host.files.remove(FIRST_CONFIG);
 }
