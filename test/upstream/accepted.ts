@@ -1,0 +1,93 @@
+/** A class of differences that is known, and why it is there. */
+export interface Accepted {
+  /** Name of the function. */
+  readonly of: string | RegExp;
+  readonly class: RegExp;
+  /** What docs/compatibility.md says about it; undefined: it is being put right, and the entry goes when it is. */
+  readonly documented: string | undefined;
+}
+
+/** Different on purpose. Each is in docs/compatibility.md, with what we do instead. */
+const ON_PURPOSE: readonly Accepted[] = [
+  purpose(/^ignition|^merge/, /units\[\]\.name: must not contain slashes/, 'the name of a unit may lead elsewhere'),
+  purpose(/^ignition|^merge/, /is not clean: it has/, 'a path may lead elsewhere'),
+  purpose(/^merge/, /^compression or verification of an older source/, 'a file takes the compression of the source'),
+  purpose('file contents', /missing data prefix/, 'a file without a source'),
+  purpose('pools of a node', /theirs error invalid label selector/, 'one bad source stops everything'),
+  purpose('drain', /^a critical pod|^the daemon itself/, 'a drain evicts pods that are marked critical'),
+  purpose('update', /^actions by policy, kubelet-ca\.crt changed/, 'a new `kubelet-ca.crt` in a config reboots'),
+  purpose(
+    'update',
+    /^(?:built-in drain|drain by policy): .*(?:listed twice|insecure|digest-only)/,
+    'a registry that is listed twice',
+  ),
+  purpose(
+    'drain for registries.conf',
+    /listed twice|insecure was changed|digest-only/,
+    'a registry that is listed twice',
+  ),
+  purpose('kernel arguments', /^an open quotation mark/, 'a kernel argument with an open quotation mark'),
+  purpose('kernel arguments', /^a blank argument/, 'a blank kernel argument'),
+  purpose('kernel arguments', /^white space beyond ASCII/, 'white space beyond ASCII'),
+  purpose(/^managed names/, /^a config is not marked/, 'a KubeletConfig without its suffix'),
+  purpose(
+    'installer choice',
+    /^reason "node n# with revision # is the oldest not matching/,
+    'the reason for the choice of a node',
+  ),
+  purpose('installer revision', /^published below current/, 'a published revision below the current one'),
+  purpose('installer back-off', /./, 'the pause after many fallbacks'),
+  purpose('installer min ready', /^a pod is ready and does not run/, 'a pod that has ended counts as ready'),
+  purpose('pruner', /^without nodes|makeslice/, 'without nodes every revision is pruned'),
+  purpose('pruner', /^kept/, 'revisions between the first and the latest'),
+  purpose('cert sync', /, a key is gone$/, 'a key that is gone from a Secret'),
+  purpose('cert sync', /, an empty value$|, no data$/, 'an empty value is not written'),
+  purpose('cert sync', /, the cache is behind$/, 'a cache that is behind'),
+  purpose(
+    'server config',
+    /^refused: .*servicesSubnet/,
+    'a number where the configuration of kube-apiserver has a text',
+  ),
+  purpose('server pod', /^refused: .*negative number/, 'a negative `gracefulTerminationDuration`'),
+  purpose('combined bundles', /^an empty bundle/, 'a combined bundle can become empty'),
+  purpose('etcd leaves', /^D-3/, 'a leaf without `certificate-not-before`'),
+  purpose('etcd leaves', /^X-3/, 'a leaf whose key is missing'),
+];
+
+/** Being put right: to be removed with what puts it right. */
+const BEING_FIXED: readonly Accepted[] = [
+  beingFixed('ignition 3'),
+  beingFixed('ignition 3, often wrong'),
+  beingFixed('ignition 2.2'),
+  beingFixed('ignition 2.0 and 2.1'),
+  beingFixed('ignition bytes'),
+  beingFixed('ignition downgrade'),
+  beingFixed('merge of ignition 3'),
+  beingFixed('merge of any ignition'),
+  beingFixed('pools'),
+  beingFixed('layered pools'),
+  beingFixed('update', /^rotunda reconciles, upstream does not: .*parsing (?:old|new) Ignition/),
+  beingFixed('KubeletConfig'),
+  beingFixed('KubeletConfig, mistyped'),
+  beingFixed('ContainerRuntimeConfig'),
+  beingFixed('registries'),
+  beingFixed('registries, odd scopes'),
+];
+
+export const ACCEPTED: readonly Accepted[] = [...ON_PURPOSE, ...BEING_FIXED];
+
+export function acceptedAs(of: string, differenceClass: string): Accepted | undefined {
+  return ACCEPTED.find(
+    accepted =>
+      (typeof accepted.of === 'string' ? accepted.of === of : accepted.of.test(of)) &&
+      accepted.class.test(differenceClass),
+  );
+}
+
+function purpose(of: string | RegExp, differences: RegExp, documented: string): Accepted {
+  return { of, class: differences, documented };
+}
+
+function beingFixed(of: string, differences = /./): Accepted {
+  return { of, class: differences, documented: undefined };
+}
