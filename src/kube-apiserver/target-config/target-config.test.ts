@@ -214,6 +214,7 @@ describe('the pod (spec 20, section 4)', () => {
   test('no text is the usual time; a proxy must be a mapping of texts', () => {
     assert.equal(podValues({ observedConfig: { gracefulTerminationDuration: '' } }).gracefulTerminationSeconds, 135);
     assert.deepEqual(podValues({ observedConfig: { targetconfigcontroller: null } }).proxy, []);
+    assert.throws(() => podValues({ observedConfig: { targetconfigcontroller: 'x' } }), /expected a mapping/);
     for (const proxy of [null, 'x', { HTTP_PROXY: 1 }]) {
       assert.throws(() => podValues({ observedConfig: { targetconfigcontroller: { proxy } } }), /proxy/);
     }
