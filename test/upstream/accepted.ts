@@ -36,7 +36,7 @@ const ON_PURPOSE: readonly Accepted[] = [
     'the reason for the choice of a node',
   ),
   purpose('installer revision', /^published below current/, 'a published revision below the current one'),
-  purpose('installer back-off', /./, 'the pause after many fallbacks'),
+  purpose('installer back-off', /^after many failures/, 'the pause after many fallbacks'),
   purpose('installer min ready', /^a pod is ready and does not run/, 'a pod that has ended counts as ready'),
   purpose('pruner', /^without nodes|makeslice/, 'without nodes every revision is pruned'),
   purpose('pruner', /^kept/, 'revisions between the first and the latest'),
