@@ -18,9 +18,15 @@ const ON_PURPOSE: readonly Accepted[] = [
   purpose('update', /^actions by policy, kubelet-ca\.crt changed/, 'a new `kubelet-ca.crt` in a config reboots'),
   purpose(
     'update',
+    /^(?:built-in drain|drain by policy): registries\.conf: [\w-]+ was changed/,
+    'other settings of `registries.conf`',
+  ),
+  purpose(
+    'update',
     /^(?:built-in drain|drain by policy): .*(?:listed twice|insecure|digest-only)/,
     'a registry that is listed twice',
   ),
+  purpose('drain for registries.conf', /registries\.conf: [\w-]+ was changed/, 'other settings of `registries.conf`'),
   purpose(
     'drain for registries.conf',
     /listed twice|insecure was changed|digest-only/,
@@ -29,6 +35,7 @@ const ON_PURPOSE: readonly Accepted[] = [
   purpose('kernel arguments', /^an open quotation mark/, 'a kernel argument with an open quotation mark'),
   purpose('kernel arguments', /^a blank argument/, 'a blank kernel argument'),
   purpose('kernel arguments', /^white space beyond ASCII/, 'white space beyond ASCII'),
+  purpose('disk validation', /^"invalid unit masked setting/, 'a masked unit that is missing'),
   purpose(/^managed names/, /^a config is not marked/, 'a KubeletConfig without its suffix'),
   purpose(
     'installer choice',
