@@ -231,14 +231,25 @@ describe('verbs that write', () => {
       held.stderr,
       /^held back: secret\/check-endpoints-client-cert-key in openshift-kube-apiserver: its signer .* is only /,
     );
-    const done = await cockpit.run([
+    const unasked = await cockpit.run([
       'regenerate-leaf',
       'secret/check-endpoints-client-cert-key',
       '-n',
       OPERAND,
       '--override-gate',
     ]);
+    assert.equal(unasked.status, 1);
+    assert.match(unasked.stderr, /say --yes/);
+    const done = await cockpit.run([
+      'regenerate-leaf',
+      'secret/check-endpoints-client-cert-key',
+      '-n',
+      OPERAND,
+      '--override-gate',
+      '--yes',
+    ]);
     assert.deepEqual([done.status, done.stdout], [0, 'secret/check-endpoints-client-cert-key regeneration set\n']);
+    assert.match(done.stderr, /^past the gate: .*check-endpoints-client-cert-key: its signer .* is only /);
     const { annotations = {}, managedFields = [] } = (await read('check-endpoints-client-cert-key')) ?? {};
     assert.equal(annotations[NOT_AFTER], 'force-regeneration');
     assert.ok(annotations['rotunda.dev/regeneration-gate-overridden']);
