@@ -1,5 +1,5 @@
 /**
- * What does the embedded API cost? Durable writes beside a real etcd, a list of 10,000 Secrets, memory per object, and
+ * What does the embedded API cost? Durable writes beside a real etcd, with and without checksums, a list of 10,000 Secrets, memory per object, and
  * how long 2,000 watchers wait for an event. The API runs in a process of its own; what loads it runs in this one.
  */
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
@@ -9,6 +9,7 @@ import { fixedAccess } from '../src/kube/access.ts';
 import { HttpKube } from '../src/kube/client.ts';
 import { listAll } from '../src/kube/list.ts';
 import { SECRETS } from '../src/kube/resource.ts';
+import { checksums } from './api/checksums.ts';
 import { Etcd } from './api/etcd.ts';
 import { median, percentile, type Rate } from './api/measure.ts';
 import { NAMESPACE, secret } from './api/secret.ts';
@@ -32,6 +33,7 @@ export async function bench([parent = tmpdir()]: string[]): Promise<void> {
     if (statfsSync(dir).type === TMPFS) console.log(`${parent} is in memory: name a directory on a disk`);
     console.log(`disk: ${syncsPerSecond(dir).toFixed(0)} appends of 4 KiB a second, each synced`);
     await writes(dir);
+    await checksums(dir);
     await objects(dir);
     await watchers(dir);
     console.log(`peak memory of this process: ${Math.round(process.resourceUsage().maxRSS / 1024)} MiB`);

@@ -3,13 +3,15 @@
  * processor then; how long from another target to Done for an update without and one with drain and reboot (the node is a directory,
  * so the reboot itself takes no time; the drain controller waits 20 ms instead of 5 s).
  */
+
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bundleProgram } from '../src/cli/bundle.ts';
 import type { MachineConfig } from '../src/machine-config-api/machine-config.ts';
-import { ProcessCluster, type ProcessNode, until } from '../test/daemon/agent/node-process.ts';
+import { ProcessCluster, type ProcessNode } from '../test/daemon/agent/node-process.ts';
 import { config } from '../test/daemon/agent/scene.ts';
+import { eventually } from '../test/tools/eventually.ts';
 
 const UPDATES = 5;
 const FILES = 50;
@@ -34,7 +36,7 @@ export async function bench(): Promise<void> {
       const node = await cluster.node(prefix, generation(0, prefix));
       const began = performance.now();
       node.start(start);
-      await until('it manages its node', 30_000, () => node.log.includes('In desired state'));
+      await eventually('it manages its node', () => node.log.includes('In desired state'));
       console.log(`\n${what}: manages its node ${Math.round(performance.now() - began)} ms after its start`);
       const secret = (serial: number) => ({ '/var/lib/kubelet/config.json': String(serial) });
       await updates(node, 'another pull secret, to Done', serial =>

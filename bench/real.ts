@@ -13,8 +13,9 @@ import { bundleProgram } from '../src/cli/bundle.ts';
 import { listAll } from '../src/kube/list.ts';
 import { SECRETS } from '../src/kube/resource.ts';
 import { accountName, readAccesses } from '../test/cluster/audit.ts';
-import { findNeeds, LEADING, until } from '../test/cluster/installed.ts';
+import { findNeeds, LEADING } from '../test/cluster/installed.ts';
 import { DAEMON, Scenario, SERVER, WORKER } from '../test/cluster/scenario.ts';
+import { eventuallyDespiteErrors as eventually } from '../test/tools/eventually.ts';
 
 const IDLE_SECONDS = 60;
 const SETTLE_MS = 30_000;
@@ -86,7 +87,7 @@ async function rotateLeaves({ kube }: Scenario): Promise<void> {
     const body = { metadata: { annotations: { [NOT_AFTER]: null } } };
     await kube.patch(SECRETS, { namespace, name }, { type: 'merge', body });
   }
-  await until('new leaves', async () => {
+  await eventually('new leaves', async () => {
     const replaced = (await leaves()).filter(leaf => certificateOf(leaf) !== old.get(idOf(leaf)));
     return replaced.length >= old.size || undefined;
   });

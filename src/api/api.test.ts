@@ -92,6 +92,18 @@ describe('startApi', () => {
     assert.equal(after, serving.chain[0]?.der.toString('hex'));
   });
 
+  it('says whom it trusts, for the servers behind it', async () => {
+    const api = await start();
+    const key = { namespace: 'kube-system', name: 'extension-apiserver-authentication' };
+    const published = async () => (await api.kube.get(CONFIG_MAPS, key)).data?.['client-ca-file'] ?? '';
+    const own = await published();
+    assert.match(own, /^-----BEGIN CERTIFICATE-----/);
+    const options = { keys: systemKeys, now: new Date(), lifetimeMs: days(1), algorithm: 'P-256' as const };
+    const other = encodeCertificates((await issueSigner({ ...options, commonName: 'other' })).chain);
+    api.setClientCas(other);
+    while ((await published()) !== own + other) await new Promise(resolve => setImmediate(resolve));
+  });
+
   it('cleans up after a start that failed', async () => {
     const api = await start();
     const port = Number(new URL(api.url).port);

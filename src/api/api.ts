@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { type Clock, systemClock } from '../kube/clock.ts';
 import { days, hours } from '../kube/duration.ts';
 import type { CertificateAndKey } from '../pki/authority.ts';
-import type { Certificate } from '../pki/certificate.ts';
 import { type Keys, systemKeys } from '../pki/keys.ts';
-import { encodeCertificates, encodePrivateKey, readCertificates } from '../pki/pem.ts';
+import { encodeCertificates, encodePrivateKey } from '../pki/pem.ts';
+import { ClientTrust } from './client-trust.ts';
 import type { EmbeddedKube } from './embedded.ts';
 import { type Engine, startEngine } from './engine.ts';
 import { writeAtomically } from './files.ts';
@@ -92,29 +92,6 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   }
 }
 
-/** The CAs whose client certificates are taken: our own, and those somebody adds. */
-class ClientTrust {
-  readonly #own: CertificateAndKey;
-  #certificates: readonly Certificate[];
-
-  constructor(own: CertificateAndKey) {
-    this.#own = own;
-    this.#certificates = own.chain;
-  }
-
-  get certificates(): readonly Certificate[] {
-    return this.#certificates;
-  }
-
-  get pem(): string {
-    return encodeCertificates(this.#certificates);
-  }
-
-  add(bundle: string): void {
-    this.#certificates = [...this.#own.chain, ...readCertificates(bundle).certificates];
-  }
-}
-
 interface Parts {
   readonly dir: string | undefined;
   readonly url: string;
@@ -144,6 +121,7 @@ async function assemble({
     if (kubeconfigPath !== undefined) await writeAtomically(kubeconfigPath, text);
   };
   await publish(kubeconfig);
+  await trust.publish(engine.kube);
   let shown: ServingIdentity = servingIdentity(identity.serving, trust);
   /** Somebody else's certificate is shown; renewing it is not our affair. */
   let replaced = false;
@@ -177,6 +155,7 @@ async function assemble({
     setClientCas(bundle) {
       trust.add(bundle);
       show({ ...shown, clientCa: trust.pem });
+      trust.publish(engine.kube).catch((error: unknown) => onError('publishing client CAs', error));
     },
     watches: () => http.watches(),
     async close() {

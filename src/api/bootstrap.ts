@@ -23,8 +23,33 @@ export async function bootstrap(core: Core): Promise<void> {
     ...clusterRoleBindings.map(binding => ensure(core, rbac, 'clusterrolebindings', binding)),
     ...PRIORITY_CLASSES.map(priority => ensure(core, 'scheduling.k8s.io/v1', 'priorityclasses', priority)),
     ensure(core, 'v1', 'services', kubernetesService()),
+    ensure(core, rbac, 'roles', AUTHENTICATION_READER),
+    ensure(core, rbac, 'rolebindings', AUTHENTICATION_READERS),
   ]);
 }
+
+/** Servers behind this one, and those of the control plane, read there whom to trust. */
+const AUTHENTICATION_READER = {
+  metadata: { name: 'extension-apiserver-authentication-reader', namespace: 'kube-system' },
+  rules: [
+    {
+      apiGroups: [''],
+      resources: ['configmaps'],
+      resourceNames: ['extension-apiserver-authentication'],
+      verbs: ['get', 'list', 'watch'],
+    },
+  ],
+} as KubeObject;
+
+const AUTHENTICATION_READERS = {
+  metadata: { name: 'system::extension-apiserver-authentication-reader', namespace: 'kube-system' },
+  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'extension-apiserver-authentication-reader' },
+  subjects: ['system:kube-controller-manager', 'system:kube-scheduler'].map(name => ({
+    apiGroup: 'rbac.authorization.k8s.io',
+    kind: 'User',
+    name,
+  })),
+} as KubeObject;
 
 const PRIORITY_CLASSES: readonly PriorityClass[] = [
   {

@@ -55,6 +55,7 @@ const ISSUER = 'https://kubernetes.default.svc';
 export async function startEngine(options: EngineOptions = {}): Promise<Engine> {
   const { clock = systemClock, rootCa = () => '', onError = () => {} } = options;
   const store = new Store({ clock, journal: options.journal, history: options.history });
+  for (const damage of store.damage) onError('store', damage);
   const core = createCore(store, clock, options);
   const control = startControl(core, {
     rootCa,

@@ -6,15 +6,22 @@ import type { NodeRestrictionLister } from './auth/node-restriction.ts';
 import { RBAC_GROUP, type RbacLister } from './auth/rbac.ts';
 import type { TokenSubjects } from './auth/service-account.ts';
 import { pathOf } from './kinds/kind.ts';
+import { whole } from './store/entry.ts';
 import type { Store } from './store/store.ts';
 
 export type Lister = RbacLister & TokenSubjects & NodePods & NodeRestrictionLister;
 
-/** The objects that authentication and authorization look at, read straight from the store. */
+/**
+ * The objects that authentication and authorization look at, read straight from the store. One that is damaged counts as
+ * absent: that takes rights away and gives none.
+ */
 export function createLister(store: Store): Lister {
-  const one = (bucket: string, namespace: string, name: string) => store.get(bucket, pathOf(namespace, name))?.object;
+  const one = (bucket: string, namespace: string, name: string) => {
+    const entry = store.get(bucket, pathOf(namespace, name));
+    return entry?.damage === undefined ? entry?.object : undefined;
+  };
   function* all(bucket: string, prefix = ''): Generator<KubeObject> {
-    for (const entry of store.list(bucket, { prefix })) yield entry.object;
+    for (const entry of whole(store.list(bucket, { prefix }))) yield entry.object;
   }
   return {
     role: (namespace, name) => one(`${RBAC_GROUP}/roles`, namespace, name) as Role | undefined,

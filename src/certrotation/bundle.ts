@@ -8,8 +8,9 @@ import { encodeCertificates, readCertificates } from '../pki/pem.ts';
 import { MANAGED_CERTIFICATE_TYPE } from './annotations.ts';
 import type { BundleConfig } from './config.ts';
 import type { Fail, Keep } from './decision.ts';
-import { type Rotation, store, withMetadata } from './ensure.ts';
+import { type Rotation, withMetadata } from './ensure.ts';
 import { CertRotationError } from './error.ts';
+import { store } from './store.ts';
 
 export const BUNDLE_KEY = 'ca-bundle.crt';
 

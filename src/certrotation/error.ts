@@ -5,6 +5,7 @@ export type CertRotationErrorCode =
   | 'BUNDLE_MISSING'
   | 'INVALID_SCALE'
   | 'LOST'
+  | 'SET_ASIDE_UNREADABLE'
   | 'INVARIANT';
 
 /** A failure of the rotation library, with a code that callers and tests can rely on. */

@@ -5,16 +5,18 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { days } from '../kube/duration.ts';
 import { MemoryKube } from '../kube/memory.ts';
 import type { Kube } from '../kube/port.ts';
-import { CONFIG_MAPS, type KubeObject, type Resource, SECRETS } from '../kube/resource.ts';
+import { CONFIG_MAPS, type KubeObject, type ObjectKey, SECRETS } from '../kube/resource.ts';
 import { readCertificates } from '../pki/pem.ts';
 import { ISSUER } from './annotations.ts';
 import { BUNDLE_KEY } from './bundle.ts';
-import type { RotationUnit } from './config.ts';
+import type { RotationUnit, SignerConfig } from './config.ts';
 import { dataText, TLS_CERT } from './secret.ts';
-import { NOW, testRotation, UNIT } from './testing.ts';
+import { ensureSigner } from './signer.ts';
+import { NOW, secretOf, testCA, testRotation, UNIT } from './testing.ts';
 import { syncUnit } from './unit.ts';
 
 const OTHER_TARGET: RotationUnit = { ...UNIT, name: 'Other', target: { ...UNIT.target, name: 'other-target' } };
@@ -51,7 +53,37 @@ describe('two controllers, every interleaving of their API calls', () => {
       assert.ok(seen > 50, `only ${seen} orders were possible`);
     });
   }
+
+  test('a signer of the wrong type, which has to be made anew: the same key, and nothing stays behind', async () => {
+    const ca = secretOf(await testCA('ns_signer@1'));
+    const seen = await everyOrder(order => retype({ ...ca, type: 'Opaque' }, [UNIT.signer, UNIT.signer], order));
+    assert.ok(seen > 50, `only ${seen} orders were possible`);
+  });
+
+  test('one makes a signer anew, a recovery process finds it missing: it makes no signer of its own', async () => {
+    const ca = secretOf(await testCA('ns_signer@1'));
+    const seen = await everyOrder(order => retype({ ...ca, type: 'Opaque' }, [UNIT.signer, RECOVERY.signer], order));
+    assert.ok(seen > 5, `only ${seen} orders were possible`);
+  });
 });
+
+async function retype(stored: Secret, configs: SignerConfig[], order: Order): Promise<void> {
+  const store = new MemoryKube();
+  await store.create(SECRETS, stored);
+  const turns = new Turns(configs.length, order);
+  const pass = async (config: SignerConfig, task: number) => {
+    const result = await ensureSigner(config, testRotation(turns.gate(store, task)));
+    assert.ok(result.outcome === 'lost' || !result.regenerated, 'nobody makes a new signer');
+    turns.finish(task);
+  };
+  await Promise.all([...configs.map(pass), turns.drive()]);
+  for (let round = 0; round < 2; round++) await ensureSigner(UNIT.signer, testRotation(store));
+  const { items } = await store.list(SECRETS, { namespace: 'ns' });
+  assert.deepEqual(
+    items.map(({ metadata, type, data }) => [metadata?.name, type, data]),
+    [['signer', 'kubernetes.io/tls', stored.data]],
+  );
+}
 
 async function runOnce(units: [RotationUnit, RotationUnit], ageDays: number | undefined, order: Order): Promise<void> {
   const store = new MemoryKube();
@@ -65,7 +97,8 @@ async function runOnce(units: [RotationUnit, RotationUnit], ageDays: number | un
   const signersBefore = watcher.signers.size;
   const turns = new Turns(units.length, order);
   const pass = async (unit: RotationUnit, task: number) => {
-    const rotation = testRotation(turns.gate(watcher.watched(), task));
+    // Nobody sets a Secret aside here, so it does not matter when somebody looks for one.
+    const rotation = testRotation(turns.gate(watcher.watched(), task, isSetAside));
     rotation.clock.jumpTo(startAt);
     await syncUnit(unit, rotation);
     turns.finish(task);
@@ -159,8 +192,9 @@ class Turns {
     this.#order = order;
   }
 
-  gate(kube: Kube, task: number): Kube {
-    return wrap(kube, async (_, call) => {
+  gate(kube: Kube, task: number, isFree: (key: ObjectKey) => boolean = () => false): Kube {
+    return wrap(kube, async (key, call) => {
+      if (isFree(key)) return call();
       await new Promise<void>(resolve => {
         this.#waiting.set(task, resolve);
         this.#arrived();
@@ -197,11 +231,15 @@ class Turns {
   }
 }
 
-function wrap(kube: Kube, around: (kind: Resource, call: () => Promise<KubeObject>) => Promise<KubeObject>): Kube {
+function isSetAside(key: Partial<ObjectKey>): boolean {
+  return (key.name ?? '').endsWith('.set-aside.rotunda.dev');
+}
+
+function wrap(kube: Kube, around: (key: ObjectKey, call: () => Promise<KubeObject>) => Promise<KubeObject>): Kube {
   return new Proxy(kube, {
     get(target, verb: 'get') {
       const method = target[verb] as (...args: unknown[]) => Promise<KubeObject>;
-      return (...args: unknown[]) => around(args[0] as Resource, () => method.apply(target, args));
+      return (...args: unknown[]) => around(args[1] as ObjectKey, () => method.apply(target, args));
     },
   });
 }

@@ -12,7 +12,8 @@ import {
   refreshTime,
   regenerate,
 } from './decision.ts';
-import { decidePrepared, prepareSecret, type Rotation, storeSecret } from './ensure.ts';
+import { decidePrepared, prepareSecret, type Rotation } from './ensure.ts';
+import { storeSecret } from './recreate.ts';
 import { annotationsOf, DEFAULT_KEY_ALGORITHM, loadSecret, withCertificate } from './secret.ts';
 
 export type SignerResult =
@@ -64,6 +65,7 @@ export async function ensureSigner(config: SignerConfig, rotation: Rotation): Pr
   requireValidPolicy(config);
   const now = rotation.clock.now();
   const prepared = await prepareSecret(config, rotation);
+  if (prepared === undefined) return { outcome: 'lost' };
   const decision = decidePrepared(prepared, decideSigner(prepared.before, config, now));
   let wanted = prepared.secret;
   if (decision.action === 'regenerate') {

@@ -3,8 +3,9 @@ import type { CertificateAndKey } from '../pki/authority.ts';
 import type { Certificate } from '../pki/certificate.ts';
 import { requireValidPolicy, type TargetConfig } from './config.ts';
 import { type Decision, regenerate } from './decision.ts';
-import { decidePrepared, prepareSecret, type Rotation, storeSecret } from './ensure.ts';
+import { decidePrepared, prepareSecret, type Rotation } from './ensure.ts';
 import { CertRotationError } from './error.ts';
+import { storeSecret } from './recreate.ts';
 import { DEFAULT_KEY_ALGORITHM, loadSecret, withCertificate } from './secret.ts';
 
 export type TargetResult =
@@ -41,6 +42,7 @@ export async function ensureTarget(
   requireValidPolicy(config);
   const now = rotation.clock.now();
   const prepared = await prepareSecret(config, rotation);
+  if (prepared === undefined) return { outcome: 'lost' };
   const decision = decidePrepared(prepared, decideTarget(prepared.before, signer.chain, bundle, config, now));
   let wanted = prepared.secret;
   if (decision.action === 'regenerate') {

@@ -2,6 +2,8 @@
 export const ETCD_NAMESPACE = 'openshift-etcd';
 /** Where the operator runs and finds its own client certificate. */
 export const OPERATOR_NAMESPACE = 'openshift-etcd-operator';
+/** Held by the operator that works; upstream's takes the same one. */
+export const OPERATOR_LEASE = { namespace: OPERATOR_NAMESPACE, name: 'openshift-cluster-etcd-operator-lock' } as const;
 /** Holds the signers in use, and copies for the API servers. */
 export const CONFIG_NAMESPACE = 'openshift-config';
 export const SYSTEM_NAMESPACE = 'kube-system';

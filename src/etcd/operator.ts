@@ -18,6 +18,7 @@ import type { Kube } from '../kube/port.ts';
 import type { KeyAlgorithm, Keys } from '../pki/keys.ts';
 import type { StaticPodOperatorConfig } from '../staticpod/config.ts';
 import { staticPodControllers } from '../staticpod/controllers.ts';
+import { unloadable } from '../staticpod/loadable.ts';
 import type { Verbosity } from '../staticpod/log-level.ts';
 import { cachedObjects } from '../staticpod/objects.ts';
 import { StaticPodOperator } from '../staticpod/operator.ts';
@@ -261,6 +262,7 @@ export function staticPodConfig(
     operandName: 'etcd',
     operandNamespace: ETCD_NAMESPACE,
     staticPodName: 'etcd',
+    contentCheck: unloadable,
     operandLabels: OPERAND_LABELS,
     operator: ETCDS,
     revisioned: profile.revisioned,

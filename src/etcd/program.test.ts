@@ -85,6 +85,15 @@ test('the layout is chosen, and lifetimes are short where the feature gate Short
   const { kube } = engine;
   const chosen = (choice: Parameters<typeof chosenProfile>[1]) => chosenProfile(kube, choice);
   assert.equal((await chosen({ layout: '4.16' })).handOver, 'manual');
+  const old = (await chosen({ layout: '4.16' })).lifetimes;
+  assert.deepEqual(
+    [old.leaf, old.signer],
+    [
+      { validityMs: days(1095), refreshMs: days(803) },
+      { validityMs: days(1825), refreshMs: days(1533) },
+    ],
+    'leaves of 4.16 live three years, its signers five (spec 40, 1.2)',
+  );
   assert.equal((await chosen({ layout: 'later' })).lifetimes.leaf.validityMs, days(1825), 'no such kind');
   await defineResource(kube, FEATURE_GATES);
   const gate = await kube.create(FEATURE_GATES, { metadata: CLUSTER });

@@ -63,12 +63,15 @@ export function nodeKubeconfigs({ client, serverCA, infrastructure }: NodeKubeco
   if (external === '') throw new Error('APIServerURL missing from infrastructure/cluster');
 
   const file = (name: string, server: string, serverName?: string) =>
-    kubeconfigText({
-      cluster: { name, server, serverName },
-      authority: { data: base64(bundle) },
-      user: { name: USER, credential: { 'client-certificate-data': certificate, 'client-key-data': key } },
-      context: USER,
-    });
+    dump(
+      kubeconfigOf({
+        cluster: { name, server, serverName },
+        authority: { data: base64(bundle) },
+        user: { name: USER, credential: { 'client-certificate-data': certificate, 'client-key-data': key } },
+        context: USER,
+      }),
+      { lineWidth: -1, seqNoIndent: true },
+    );
   return {
     metadata: { namespace: OPERAND_NAMESPACE, name: 'node-kubeconfigs' },
     type: 'Opaque',
@@ -87,12 +90,14 @@ function inPod(
   serverName: string | undefined,
   credential: Readonly<Record<string, string>>,
 ): ConfigMap {
-  const kubeconfig = kubeconfigText({
+  const config = kubeconfigOf({
     cluster: { name: 'loopback', server: LOCALHOST, serverName },
     authority: { file: SERVER_CA_FILE },
     user: { name: user, credential },
     context: user,
   });
+  // Byte for byte as upstream writes it: a revision holds the text, and another form of it would be another revision.
+  const kubeconfig = dump({ ...config, preferences: {} }, { lineWidth: -1, sortKeys: true });
   return { metadata: { namespace: OPERAND_NAMESPACE, name }, data: { kubeconfig } };
 }
 
@@ -103,29 +108,26 @@ function pairOf(secret: string): Record<string, string> {
   };
 }
 
-function kubeconfigText({ cluster, authority, user, context }: Kubeconfig): string {
-  return dump(
-    {
-      apiVersion: 'v1',
-      kind: 'Config',
-      clusters: [
-        {
-          name: cluster.name,
-          cluster: {
-            ...('file' in authority
-              ? { 'certificate-authority': authority.file }
-              : { 'certificate-authority-data': authority.data }),
-            server: cluster.server,
-            ...(cluster.serverName === undefined ? {} : { 'tls-server-name': cluster.serverName }),
-          },
+function kubeconfigOf({ cluster, authority, user, context }: Kubeconfig) {
+  return {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [
+      {
+        cluster: {
+          ...('file' in authority
+            ? { 'certificate-authority': authority.file }
+            : { 'certificate-authority-data': authority.data }),
+          server: cluster.server,
+          ...(cluster.serverName === undefined ? {} : { 'tls-server-name': cluster.serverName }),
         },
-      ],
-      contexts: [{ name: context, context: { cluster: cluster.name, user: user.name } }],
-      'current-context': context,
-      users: [{ name: user.name, user: user.credential }],
-    },
-    { lineWidth: -1 },
-  );
+        name: cluster.name,
+      },
+    ],
+    contexts: [{ context: { cluster: cluster.name, user: user.name }, name: context }],
+    'current-context': context,
+    users: [{ name: user.name, user: user.credential }],
+  };
 }
 
 function base64(text: string): string {

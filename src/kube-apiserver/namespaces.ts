@@ -1,5 +1,7 @@
 /** Where the operator lives, with its signers and intermediate bundles (spec 20, 0). */
 export const OPERATOR_NAMESPACE = 'openshift-kube-apiserver-operator';
+/** Held by the operator that works; upstream's takes the same one. */
+export const OPERATOR_LEASE = { namespace: OPERATOR_NAMESPACE, name: 'kube-apiserver-operator-lock' } as const;
 /** What the static pod consumes. */
 export const OPERAND_NAMESPACE = 'openshift-kube-apiserver';
 /** What users, the installer or other operators supply. */

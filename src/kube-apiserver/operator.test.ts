@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { Registry } from '@prometheus-io/client';
 import type { ConfigMap, Pod } from 'kubernetes-types/core/v1.d.ts';
@@ -437,6 +438,7 @@ async function pairSigned(name: string): Promise<Record<string, string>> {
 /** What the installer and other operators put into a cluster. */
 async function provideInputs({ kube }: Engine): Promise<void> {
   const [etcd, csr] = [await authority('etcd-signer'), await authority('csr-signer')];
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const bundle = (ca: Awaited<ReturnType<typeof authority>>) => ({ [BUNDLE_KEY]: encodeCertificates(ca.chain) });
   await kube.create(CONFIG_MAPS, {
     metadata: { namespace: CONFIG_NAMESPACE, name: 'etcd-serving-ca' },
@@ -453,7 +455,7 @@ async function provideInputs({ kube }: Engine): Promise<void> {
   });
   await kube.create(CONFIG_MAPS, {
     metadata: { namespace: MANAGED_NAMESPACE, name: 'sa-token-signing-certs' },
-    data: { 'service-account-001.pub': 'a public key' },
+    data: { 'service-account-001.pub': String(publicKey.export({ format: 'pem', type: 'spki' })) },
   });
   await kube.create(CONFIG_MAPS, {
     metadata: { namespace: ETCD_NAMESPACE, name: 'etcd-endpoints' },

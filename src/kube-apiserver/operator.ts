@@ -127,7 +127,8 @@ export async function runKubeApiserverOperator(
 
 /** All controllers of the kube-apiserver operator (spec 20, 0.1). */
 export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApiserverOperator {
-  const { kube, clock, keys, events, log, program, registry, versions, minReadyMs } = deps;
+  const { kube, clock, keys, events, log, registry, versions, minReadyMs, keyAlgorithm } = deps;
+  const program = { ...deps.program, keyAlgorithm };
   const metrics = registry && controllerMetrics(registry);
   const cacheOptions: CacheOptions = { clock, onError: error => log.warn({ err: error }, 'watching failed') };
 
@@ -192,7 +193,7 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
   rules.onChange = () => resourceSync.enqueue();
 
   const hostnames = hostnameSources();
-  const units = rotationUnits({ dayMs: deps.dayMs, hostnames, keyAlgorithm: deps.keyAlgorithm });
+  const units = rotationUnits({ dayMs: deps.dayMs, hostnames, keyAlgorithm });
   const hostnamesKnown = Promise.all([config.networks.synced, config.infrastructures.synced]);
   hostnamesKnown.catch(() => {});
 

@@ -1,5 +1,6 @@
 import { seconds } from '../kube/duration.ts';
 import type { StaticPodOperatorConfig, Topology } from '../staticpod/config.ts';
+import { unloadable } from '../staticpod/loadable.ts';
 import { OPERAND_NAMESPACE } from './namespaces.ts';
 import { REVISION_DIRECTORY_PREFIX, REVISIONED, UNREVISIONED } from './operand-objects.ts';
 import { type Infrastructure, KUBE_API_SERVERS, type KubeAPIServerSpec } from './resources.ts';
@@ -32,6 +33,7 @@ export function staticPodConfig(details: StaticPodDetails): StaticPodOperatorCon
     operator: KUBE_API_SERVERS,
     revisioned: REVISIONED,
     unrevisioned: UNREVISIONED,
+    contentCheck: unloadable,
     installer: { command: [...operatorCommand, 'installer'], image: operatorImage, minReadyMs },
     pruner: { command: [...operatorCommand, 'prune'], directoryPrefix: REVISION_DIRECTORY_PREFIX },
     guard: {

@@ -1,5 +1,5 @@
 import type { Namespace, Secret, Service, ServiceAccount } from 'kubernetes-types/core/v1.d.ts';
-import type { ClusterRoleBinding, Role, RoleBinding } from 'kubernetes-types/rbac/v1.d.ts';
+import type { ClusterRole, ClusterRoleBinding, RoleBinding } from 'kubernetes-types/rbac/v1.d.ts';
 import { errorText } from '../controller/aggregate-error.ts';
 import { isManaged } from '../controller/management-state.ts';
 import { type Reconcile, RetryRequest } from '../controller/reconcile.ts';
@@ -10,8 +10,11 @@ import {
   applyObject,
   applySecret,
   applyServiceAccount,
+  deleteObject,
 } from '../kube/apply.ts';
+import { semanticallyEqual } from '../kube/equality.ts';
 import { isConflict } from '../kube/error.ts';
+import { getIfPresent } from '../kube/get.ts';
 import type { Kube } from '../kube/port.ts';
 import { type KubeObject, type Resource, resource, SERVICES } from '../kube/resource.ts';
 import { applyBinding } from '../staticpod/backing-resource.ts';
@@ -20,6 +23,7 @@ import { type Objects, writeIfNeeded } from '../staticpod/objects.ts';
 import type { StaticPodOperator } from '../staticpod/operator.ts';
 import { IN_POD_KUBECONFIGS } from './kubeconfigs.ts';
 import { OPERAND_NAMESPACE } from './namespaces.ts';
+import { CHECK_ENDPOINTS } from './operand-objects.ts';
 import { API_PORT, CHECK_ENDPOINTS_PORT, INSECURE_READYZ_PORT } from './target-config/pod.ts';
 import { ACCOUNT_NAME, RECOVERY_ACCOUNT, RECOVERY_TOKEN } from './target-config/recovery-token.ts';
 
@@ -59,7 +63,7 @@ export function staticResourceReconcile({ kube, operator, cached }: StaticResour
   };
 }
 
-const ROLES = resource<Role>('rbac.authorization.k8s.io/v1', 'Role', 'roles');
+const CLUSTER_ROLES = resource<ClusterRole>('rbac.authorization.k8s.io/v1', 'ClusterRole', 'clusterroles', false);
 const ROLE_BINDINGS = resource<RoleBinding>('rbac.authorization.k8s.io/v1', 'RoleBinding', 'rolebindings');
 const RBAC = 'rbac.authorization.k8s.io';
 
@@ -101,14 +105,17 @@ const recoveryToken: Secret = {
   type: 'kubernetes.io/service-account-token',
 };
 
+const LESSER_RECOVERY_RIGHTS = 'rotunda:kube-apiserver-recovery';
+
 const recoveryRights: ClusterRoleBinding = {
   metadata: { name: 'system:openshift:operator:kube-apiserver-recovery' },
   roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: 'cluster-admin' },
   subjects: [{ kind: 'ServiceAccount', ...RECOVERY_ACCOUNT }],
 };
 
-const checkerRole: Role = {
-  metadata: inOperand(CHECKER),
+/** As upstream has it, word for word: another order would be written anew at every change of hands. */
+const checkerRole: ClusterRole = {
+  metadata: { name: CHECKER },
   rules: [
     {
       apiGroups: ['controlplane.operator.openshift.io'],
@@ -118,19 +125,18 @@ const checkerRole: Role = {
     {
       apiGroups: ['controlplane.operator.openshift.io'],
       resources: ['podnetworkconnectivitychecks/status'],
-      verbs: ['get', 'update', 'patch'],
+      verbs: ['get', 'list', 'patch', 'update', 'watch'],
     },
-    { apiGroups: [''], resources: ['secrets'], resourceNames: ['etcd-client'], verbs: ['get'] },
-    { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
-    { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch', 'update', 'get'] },
+    { apiGroups: [''], resources: ['pods', 'secrets'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: [''], resources: ['events'], verbs: ['get', 'list', 'watch', 'create', 'update', 'patch'] },
   ],
 };
 
-/** The check-endpoints container is this account by its certificate; the account itself need not exist. */
+/** The check-endpoints container is this user by its certificate; there is no such account. */
 const checkerRights: RoleBinding = {
   metadata: inOperand(CHECKER),
-  roleRef: { apiGroup: RBAC, kind: 'Role', name: CHECKER },
-  subjects: [{ kind: 'ServiceAccount', namespace: OPERAND_NAMESPACE, name: 'check-endpoints' }],
+  roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: CHECKER },
+  subjects: [{ apiGroup: RBAC, kind: 'User', name: `system:serviceaccount:${OPERAND_NAMESPACE}:${CHECK_ENDPOINTS}` }],
 };
 
 type Apply = (context: ApplyContext) => Promise<unknown>;
@@ -141,14 +147,27 @@ export const STATIC_RESOURCES: readonly (readonly [name: string, apply: Apply])[
   object('service/apiserver', SERVICES, service),
   [`serviceaccount/${RECOVERY_ACCOUNT.name}`, context => applyServiceAccount(context, recoveryAccount)],
   [`secret/${RECOVERY_TOKEN.name}`, context => applySecret(context, recoveryToken)],
-  [`clusterrolebinding/${recoveryRights.metadata?.name}`, context => applyBinding(context, recoveryRights)],
+  [
+    `clusterrolebinding/${recoveryRights.metadata?.name}`,
+    context => applyBinding(context, recoveryRights, LESSER_RECOVERY_RIGHTS),
+  ],
   ...IN_POD_KUBECONFIGS.map((configMap): [string, Apply] => [
     `configmap/${configMap.metadata?.name}`,
     context => applyConfigMap(context, configMap),
   ]),
-  object(`role/${CHECKER}`, ROLES, checkerRole),
-  object(`rolebinding/${CHECKER}`, ROLE_BINDINGS, checkerRights),
+  object(`clusterrole/${CHECKER}`, CLUSTER_ROLES, checkerRole),
+  [`rolebinding/${CHECKER}`, applyCheckerRights],
 ];
+
+/** The role of a binding cannot be changed: one to another role, as we once made it, is made anew. */
+async function applyCheckerRights(context: ApplyContext): Promise<unknown> {
+  const { kube, signal } = context;
+  const found = await getIfPresent(kube, ROLE_BINDINGS, inOperand(CHECKER), { signal });
+  if (found !== undefined && !semanticallyEqual(found.roleRef, checkerRights.roleRef)) {
+    await deleteObject(context, ROLE_BINDINGS, inOperand(CHECKER));
+  }
+  return applyObject(context, ROLE_BINDINGS, checkerRights);
+}
 
 function object<T extends KubeObject>(name: string, kind: Resource<T>, required: T): readonly [string, Apply] {
   return [name, context => applyObject(context, kind, required)];

@@ -26,29 +26,54 @@ const LONGEST_TEXT = 100;
  * Returns undefined for anything Go's time.ParseDuration refuses.
  */
 export function parseGoDuration(text: string): number | undefined {
-  if (text.length > LONGEST_TEXT) return undefined;
-  const negative = text.startsWith('-');
-  const unsigned = /^[-+]/.test(text) ? text.slice(1) : text;
-  if (unsigned === '0') return 0;
-  if (!/^(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.test(unsigned)) return undefined;
-  let total = 0n;
-  for (const [, whole, fraction, unit] of unsigned.matchAll(/(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/g)) {
-    const scale = NANOS[unit as string] as bigint;
-    total += BigInt(whole || '0') * scale;
-    if (fraction) total += (BigInt(fraction) * scale) / 10n ** BigInt(fraction.length);
-    if (total > LARGEST_NANOS) return undefined;
-  }
+  const nanos = readGoDuration(text);
+  if (typeof nanos === 'string') return undefined;
   // Taken apart, so that whole milliseconds stay whole however many there are.
-  const magnitude = Number(total / NANOS_PER_MS) + Number(total % NANOS_PER_MS) / 1e6;
-  return negative && magnitude !== 0 ? -magnitude : magnitude;
+  return Number(nanos / NANOS_PER_MS) + Number(nanos % NANOS_PER_MS) / 1e6;
+}
+
+/** The nanoseconds of a Go duration; for a text that is none, what time.ParseDuration says about it. */
+export function readGoDuration(text: string): bigint | string {
+  const invalid = `time: invalid duration ${quoted(text)}`;
+  const negative = text.startsWith('-');
+  let rest = /^[-+]/.test(text) ? text.slice(1) : text;
+  if (rest === '0') return 0n;
+  if (rest === '' || text.length > LONGEST_TEXT) return invalid;
+  let total = 0n;
+  while (rest !== '') {
+    const [amount = '', whole = '', fraction = ''] = /^(\d*)(?:\.(\d*))?/.exec(rest) ?? [];
+    if (whole + fraction === '' || BigInt(whole) > LARGEST_NANOS + 1n) return invalid;
+    const [unit = ''] = /^[^.\d]*/.exec(rest.slice(amount.length)) ?? [];
+    if (unit === '') return `time: missing unit in duration ${quoted(text)}`;
+    const scale = Object.hasOwn(NANOS, unit) ? NANOS[unit] : undefined;
+    if (scale === undefined) return `time: unknown unit ${quoted(unit)} in duration ${quoted(text)}`;
+    total += BigInt(whole) * scale + (BigInt(fraction) * scale) / 10n ** BigInt(fraction.length);
+    if (total > LARGEST_NANOS + (negative ? 1n : 0n)) return invalid;
+    rest = rest.slice(amount.length + unit.length);
+  }
+  return negative ? -total : total;
+}
+
+/** In quotes as Go's package time does: bytes that are not ASCII as numbers. */
+function quoted(text: string): string {
+  const characters = Array.from(Buffer.from(text), byte => {
+    const character = String.fromCharCode(byte);
+    if (byte < 0x20 || byte >= 0x80) return `\\x${byte.toString(16).padStart(2, '0')}`;
+    return character === '"' || character === '\\' ? `\\${character}` : character;
+  });
+  return `"${characters.join('')}"`;
 }
 
 /** Prints a duration the way Go does: `360h0m0s`, `1m30s`, `1.5s`, `500ms`, `0s` (spec 10, 3.4), to the nanosecond. */
 export function formatGoDuration(duration: number): string {
   if (!Number.isFinite(duration)) return String(duration);
   const nanos = nanosOf(Math.abs(duration));
-  if (nanos === 0n) return '0s';
-  const sign = duration < 0 ? '-' : '';
+  return formatGoNanos(duration < 0 ? -nanos : nanos);
+}
+
+export function formatGoNanos(signed: bigint): string {
+  if (signed === 0n) return '0s';
+  const [sign, nanos] = signed < 0n ? ['-', -signed] : ['', signed];
   if (nanos < NANOS_PER_SECOND) return sign + shortText(Number(nanos));
   const wholeSeconds = nanos / NANOS_PER_SECOND;
   const [hour, minute] = [wholeSeconds / 3600n, (wholeSeconds / 60n) % 60n];

@@ -20,6 +20,8 @@ export interface LeaseOptions {
   readonly random?: (() => number) | undefined;
   readonly events?: Pick<EventRecorder, 'event'> | undefined;
   readonly onError?: ((error: unknown) => void) | undefined;
+  /** Called at each attempt that finds the lease in other hands. */
+  readonly onHeld?: ((holder: string) => void) | undefined;
 }
 
 /** What OpenShift's operators use: a control plane may be away for a minute without a change of leader. */
@@ -97,7 +99,10 @@ class Holder {
       }
       this.#observe(stored);
       const current = stored.spec ?? {};
-      if (current.holderIdentity && current.holderIdentity !== identity && !this.#hasExpired(stored)) return undefined;
+      if (current.holderIdentity && current.holderIdentity !== identity && !this.#hasExpired(stored)) {
+        this.#options.onHeld?.(current.holderIdentity);
+        return undefined;
+      }
       const isOurs = current.holderIdentity === identity;
       const transitions = (current.leaseTransitions ?? 0) + (isOurs ? 0 : 1);
       const acquired = (isOurs ? current.acquireTime : undefined) ?? formatRfc3339Micro(this.#clock.now());

@@ -1,13 +1,24 @@
 import type { AddressInfo, Server } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 
 /**
  * Resolves with the port when the server takes connections there; rejects when it cannot, for instance EADDRINUSE.
  * From then on a connection that cannot be accepted, for instance because no file descriptor is left, is lost to its client
- * and does not end the program.
+ * and does not end the program. A TLS server given here speaks HTTP.
  */
 export function listenOn(server: Server, port: number, host?: string): Promise<number> {
   return new Promise((resolve, reject) => {
     server.on('error', reject);
+    server.on('secureConnection', keepWhatComesEarly);
     server.listen({ port, host }, () => resolve((server.address() as AddressInfo).port));
   });
+}
+
+/**
+ * While an answer is still being taken, Node stops the parser of its HTTP/1.1 connection. Over TLS the parser is then fed what
+ * is left of the bytes already read, takes it for an error and gives the connection up (HPE_PAUSED; Node 20 to 26): requests
+ * with a body of some size get no answer. Somebody who listens for data makes it go through the stream, where it waits.
+ */
+function keepWhatComesEarly(socket: TLSSocket): void {
+  if (socket.alpnProtocol !== 'h2') socket.on('data', () => {});
 }

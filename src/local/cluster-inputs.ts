@@ -9,12 +9,12 @@ import { getIfPresent } from '../kube/get.ts';
 import type { Kube } from '../kube/port.ts';
 import { CONFIG_MAPS, type KubeObject, keyOf, NAMESPACES, type Resource, SECRETS } from '../kube/resource.ts';
 import { CONFIG_NAMESPACE, ETCD_NAMESPACE, MANAGED_NAMESPACE } from '../kube-apiserver/namespaces.ts';
-import { CLUSTER, INFRASTRUCTURES, NETWORKS } from '../kube-apiserver/resources.ts';
+import { AUTHENTICATIONS, CLUSTER, INFRASTRUCTURES, NETWORKS } from '../kube-apiserver/resources.ts';
 import { ROTATION_BASE } from '../kube-apiserver/rotation/base.ts';
 import { API_PORT } from '../kube-apiserver/target-config/pod.ts';
 import type { CertificateAndKey } from '../pki/authority.ts';
 import { issueClient, issueSigner } from '../pki/issue.ts';
-import type { Keys } from '../pki/keys.ts';
+import type { KeyAlgorithm, Keys } from '../pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../pki/pem.ts';
 
 /** Below `localhost` (RFC 6761): whatever they resolve to, it is this machine. */
@@ -37,6 +37,7 @@ export interface ClusterInputs {
   readonly controlPlane: ReadonlyMap<string, string>;
   /** Whether an etcd operator provides what kube-apiserver needs of etcd. */
   readonly hasEtcd: boolean;
+  readonly keyAlgorithm?: KeyAlgorithm | undefined;
   /** How long a day of rotation lasts: programs on the nodes find it in the cluster. */
   readonly dayMs?: number | undefined;
 }
@@ -69,6 +70,8 @@ async function provideConfiguration(kube: Kube, size: number): Promise<void> {
     platform: 'None',
     platformStatus: { type: 'None' },
   });
+  // 4.16 looks for the issuer of tokens in it, and calls itself Degraded without it. Nobody logs in over OAuth here.
+  await createOnce(kube, AUTHENTICATIONS, { metadata: CLUSTER, spec: { type: 'None' } });
   await createOnce(kube, NETWORKS, { metadata: CLUSTER, spec: {} });
   await setStatus(kube, NETWORKS, { serviceNetwork: [SERVICE_NETWORK], clusterNetwork: [POD_NETWORK] });
 }
@@ -120,10 +123,10 @@ async function provideCsrSigner(inputs: ClusterInputs): Promise<void> {
 }
 
 /** Tokens that kube-controller-manager signs itself; nobody does here. */
-async function provideTokenKey({ kube, keys }: ClusterInputs): Promise<void> {
+async function provideTokenKey({ kube, keys, keyAlgorithm = 'RSA-2048' }: ClusterInputs): Promise<void> {
   const name = { namespace: MANAGED_NAMESPACE, name: 'sa-token-signing-certs' };
   if ((await getIfPresent(kube, CONFIG_MAPS, name)) !== undefined) return;
-  const key = createPublicKey(await keys.generate('P-256'));
+  const key = createPublicKey(await keys.generate(keyAlgorithm));
   const text = key.export({ format: 'pem', type: 'spki' }).toString();
   await createOnce(kube, CONFIG_MAPS, { metadata: name, data: { 'service-account-001.pub': text } });
 }
@@ -144,8 +147,8 @@ interface ObjectName {
 }
 
 /** How everything here is issued. */
-export function issuing({ keys, clock }: Pick<ClusterInputs, 'keys' | 'clock'>) {
-  return { keys, algorithm: 'P-256', now: clock.now(), lifetimeMs: LIFETIME_MS } as const;
+export function issuing({ keys, clock, keyAlgorithm }: Pick<ClusterInputs, 'keys' | 'clock' | 'keyAlgorithm'>) {
+  return { keys, algorithm: keyAlgorithm, now: clock.now(), lifetimeMs: LIFETIME_MS } as const;
 }
 
 function bundleConfigMap(metadata: ObjectName, { chain }: CertificateAndKey): ConfigMap {

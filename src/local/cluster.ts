@@ -12,9 +12,11 @@ import { nodeAddress } from './addresses.ts';
 import { type ClusterApi, embeddedApi, type Identity } from './cluster-api.ts';
 import { provideClusterInputs } from './cluster-inputs.ts';
 import { applyDefinitions } from './definitions.ts';
+import { holdFolder } from './holder.ts';
+import { leadOnAndOn } from './leading.ts';
 import { endProcesses } from './leftover-pods.ts';
 import { LocalNode } from './node.ts';
-import type { ClusterPart, RunningPart } from './part.ts';
+import type { ClusterPart, PartContext, RunningPart } from './part.ts';
 import { PartBoard, type PartReport, type ProgressListener } from './part-board.ts';
 import { PARTS } from './parts.ts';
 import { localPodLogs } from './pod-logs.ts';
@@ -87,10 +89,16 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
     parts = PARTS,
   } = withDefaults(options);
   const dir = resolve(options.dir);
+  const holder = holdFolder(dir);
   const stop = new AbortController();
   const nodes: LocalNode[] = [];
   const podLogs = localPodLogs(() => nodes);
-  const api = await (options.api?.(dir, log) ?? embeddedApi({ dir, port: apiPort, podLogs, log }));
+  const api = await (options.api?.(dir, log) ?? embeddedApi({ dir, port: apiPort, podLogs, log })).catch(
+    (error: unknown) => {
+      holder.release();
+      throw error;
+    },
+  );
   const { kube, kubeconfigPath } = api;
   const writer = new EventWriter(kube, {
     correlation: SINGLETON_CORRELATION,
@@ -106,6 +114,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
     await writer.stop();
     await Promise.all(nodes.map(node => node.stop()));
     await api.close();
+    holder.release();
   };
   try {
     const names = [...numbered('master', controlPlane, 0), ...numbered('worker', workers, FIRST_WORKER_INDEX)];
@@ -146,6 +155,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       clock: systemClock,
       keys: systemKeys,
       controlPlane: new Map(masters.map(({ name, address }) => [name, address])),
+      keyAlgorithm: options.keyAlgorithm,
       hasEtcd: parts.some(({ name }) => name === 'etcd'),
       dayMs: options.dayMs,
     });
@@ -155,7 +165,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       nodesState(nodes, stop.signal, () => board.changed()),
     );
     const programs = new Programs(options.programs);
-    const context = {
+    const context: PartContext = {
       kube,
       kubeconfigPath,
       url: api.url,
@@ -169,6 +179,11 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       log,
       events: (component: string, name: string) =>
         writer.recorder(component, { apiVersion: 'v1', kind: 'Namespace', name, namespace: name }),
+      lead: (lease, events, work) => {
+        const { identity } = holder;
+        const changed = () => board.changed();
+        return leadOnAndOn({ kube, lease, identity, clock: systemClock, events, log, changed }, work, stop.signal);
+      },
       signal: stop.signal,
       changed: () => board.changed(),
     };

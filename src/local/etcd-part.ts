@@ -1,6 +1,13 @@
 import { ensureCluster } from '../etcd/ensure-cluster.ts';
 import { foundingPlan } from '../etcd/founding.ts';
-import { ALL_BUNDLES, ENDPOINTS, ETCD_NAMESPACE, OPERATOR_NAMESPACE, POD_CONFIG_MAP } from '../etcd/names.ts';
+import {
+  ALL_BUNDLES,
+  ENDPOINTS,
+  ETCD_NAMESPACE,
+  OPERATOR_LEASE,
+  OPERATOR_NAMESPACE,
+  POD_CONFIG_MAP,
+} from '../etcd/names.ts';
 import { profileLater } from '../etcd/profile.ts';
 import { etcdProgram } from '../etcd/program.ts';
 import { ETCDS } from '../etcd/resources.ts';
@@ -17,7 +24,7 @@ const MEMBER_CACHE_MS = seconds(1);
 /** The etcd operator in this process, and a member of a real etcd on every control-plane node where the program is found. */
 export const etcdPart: ClusterPart = {
   name: 'etcd',
-  async start({ kube, controlPlane, programs, log, events, signal, changed, ...options }) {
+  async start({ kube, controlPlane, programs, log, changed, lead, ...options }) {
     const isStandIn = programs.find('etcd')?.isStandIn !== false;
     const ownLog = log.child({ operator: 'etcd' });
     if (isStandIn) ownLog.warn({}, 'there is no etcd on this machine: a stand-in takes its place');
@@ -39,11 +46,12 @@ export const etcdPart: ClusterPart = {
       changed,
     });
     const { members, membership } = isStandIn ? standInMembers(controlPlane) : {};
-    const work = async () => {
-      await ensureCluster(kube, signal);
+    const events = options.events('etcd-operator', OPERATOR_NAMESPACE);
+    const leading = lead(OPERATOR_LEASE, events, async (fenced, signal) => {
+      await ensureCluster(fenced, signal);
       await etcdProgram({
-        kube,
-        events: events('etcd-operator', OPERATOR_NAMESPACE),
+        kube: fenced,
+        events,
         log: ownLog,
         operand: {
           image: 'etcd',
@@ -61,7 +69,7 @@ export const etcdPart: ClusterPart = {
         members,
         membership,
       }).run(signal);
-    };
-    return { ended: rollout.during(work()), state: () => rollout.state() };
+    });
+    return { ended: rollout.during(leading.done), state: () => leading.state(rollout.state()) };
   },
 };

@@ -11,6 +11,7 @@ import type { Kube } from '../kube/port.ts';
 import { LEASES, NODES } from '../kube/resource.ts';
 import { formatRfc3339, formatRfc3339Micro } from '../kube/time.ts';
 import { VERSION } from '../kube/version.ts';
+import { DEFAULT_MOST_PODS } from './pod-limit.ts';
 
 export interface HeartbeatOptions {
   readonly name: string;
@@ -20,6 +21,8 @@ export interface HeartbeatOptions {
   readonly kube: Kube;
   readonly clock: Clock;
   readonly log: Log;
+  /** More pods than these are refused, as by any kubelet. */
+  readonly mostPods?: (() => number) | undefined;
 }
 
 const LEASE_NAMESPACE = 'kube-node-lease';
@@ -30,8 +33,6 @@ const RETRY_MS = seconds(1);
 const CONFIRM_MS = minutes(5);
 /** What we claim to be to those who ask for the version of the kubelet. */
 const KUBELET_VERSION = `v1.29.0+rotunda.${VERSION}`;
-/** More pods than these are refused, as by any kubelet. */
-export const MOST_PODS = 110;
 
 /** Keeps the Node object there and its lease fresh: other parts of the cluster tell from them that the node lives. */
 export class Heartbeat {
@@ -70,6 +71,14 @@ export class Heartbeat {
     const gone = { status: 'False', reason: 'KubeletStopped', message: 'the node has been stopped' };
     await this.#writeStatus(gone).catch((error: unknown) => {
       this.#options.log.debug({ err: error }, 'the node could not say good-bye');
+    });
+  }
+
+  /** Says again what the node is, now. */
+  async confirm(): Promise<void> {
+    if (this.#uid === undefined || this.#stop.signal.aborted) return;
+    await this.#register().catch((error: unknown) => {
+      this.#options.log.debug({ err: error }, 'the node could not say what it is');
     });
   }
 
@@ -137,7 +146,7 @@ export class Heartbeat {
     const capacity = {
       cpu: String(cpus().length),
       memory: `${Math.floor(totalmem() / 1024)}Ki`,
-      pods: String(MOST_PODS),
+      pods: String(this.#options.mostPods?.() ?? DEFAULT_MOST_PODS),
     };
     const { name, address } = this.#options;
     return {

@@ -1,11 +1,12 @@
 import { systemClock } from '../kube/clock.ts';
 import { VERSION } from '../kube/version.ts';
-import { OPERAND_NAMESPACE, OPERATOR_NAMESPACE } from '../kube-apiserver/namespaces.ts';
+import { OPERAND_NAMESPACE, OPERATOR_LEASE, OPERATOR_NAMESPACE } from '../kube-apiserver/namespaces.ts';
 import { runKubeApiserverOperator } from '../kube-apiserver/operator.ts';
 import { KUBE_API_SERVERS } from '../kube-apiserver/resources.ts';
 import type { OperandProgram } from '../kube-apiserver/target-config/controller.ts';
 import { systemKeys } from '../pki/keys.ts';
 import type { ClusterPart } from './part.ts';
+import { kubeApiserverVersion } from './program-version.ts';
 import { RolloutWatch } from './rollout-watch.ts';
 
 /** Programs resolves these names to this program and to kube-apiserver or its stand-in. */
@@ -25,7 +26,7 @@ const REVISIONED = ['config', 'kube-apiserver-pod', 'etcd-serving-ca'];
 /** The kube-apiserver operator in this process, and its static pod on the control-plane nodes. */
 export const kubeApiserverPart: ClusterPart = {
   name: 'kube-apiserver',
-  async start({ kube, controlPlane, programs, log, events, signal, changed, ...options }) {
+  async start({ kube, controlPlane, programs, log, changed, lead, ...options }) {
     const rollout = new RolloutWatch({
       kube,
       resource: KUBE_API_SERVERS,
@@ -36,22 +37,26 @@ export const kubeApiserverPart: ClusterPart = {
       isStandIn: programs.find('kube-apiserver')?.isStandIn === true,
       changed,
     });
-    const work = runKubeApiserverOperator(
-      {
-        kube,
-        clock: systemClock,
-        keys: systemKeys,
-        events: events('kube-apiserver-operator', OPERATOR_NAMESPACE),
-        log: log.child({ operator: 'kube-apiserver' }),
-        program: PROGRAM,
-        // Nodes here have no kubelet whose version could be too old.
-        versions: { operator: VERSION, operand: VERSION },
-        dayMs: options.dayMs,
-        keyAlgorithm: options.keyAlgorithm,
-        minReadyMs: options.minReadyMs,
-      },
-      signal,
+    const operand = await kubeApiserverVersion(programs.find('kube-apiserver'));
+    const events = options.events('kube-apiserver-operator', OPERATOR_NAMESPACE);
+    const leading = lead(OPERATOR_LEASE, events, (fenced, signal) =>
+      runKubeApiserverOperator(
+        {
+          kube: fenced,
+          clock: systemClock,
+          keys: systemKeys,
+          events,
+          log: log.child({ operator: 'kube-apiserver' }),
+          program: PROGRAM,
+          // Nodes here have no kubelet whose version could be too old.
+          versions: { operator: VERSION, operand },
+          dayMs: options.dayMs,
+          keyAlgorithm: options.keyAlgorithm,
+          minReadyMs: options.minReadyMs,
+        },
+        signal,
+      ),
     );
-    return { ended: rollout.during(work), state: () => rollout.state() };
+    return { ended: rollout.during(leading.done), state: () => leading.state(rollout.state()) };
   },
 };

@@ -56,10 +56,10 @@ export const kubeletPart: ClusterPart = {
 async function startServer(
   node: LocalNode,
   signer: CertificateAndKey,
-  { log, signal }: PartContext,
+  { log, signal, keyAlgorithm }: PartContext,
 ): Promise<StandInServer | undefined> {
   const files = systemFiles(node.root);
-  const options = { ...issuing({ keys: systemKeys, clock: systemClock }), signer };
+  const options = { ...issuing({ keys: systemKeys, clock: systemClock, keyAlgorithm }), signer };
   const user = { name: `system:node:${node.name}`, groups: ['system:nodes'] };
   const pairs = {
     'kubelet-server-current.pem': () => issueServing({ ...options, hostnames: [node.name, node.address] }),

@@ -9,7 +9,7 @@ import { sleep, systemClock } from '../kube/clock.ts';
 import { createIfMissing } from '../kube/create-if-missing.ts';
 import { milliseconds, seconds } from '../kube/duration.ts';
 import { Informer } from '../kube/informer.ts';
-import { SECRETS, SERVICE_ACCOUNTS } from '../kube/resource.ts';
+import { NAMESPACES, SECRETS, SERVICE_ACCOUNTS } from '../kube/resource.ts';
 import { VERSION } from '../kube/version.ts';
 import { machineConfigController } from '../machine-config/controller/controller.ts';
 import { ensureMachineConfigInputs } from '../machine-config/inputs/ensure.ts';
@@ -17,9 +17,11 @@ import { machineConfigOperator } from '../machine-config/operator/operator.ts';
 import { OWN_VERSION } from '../machine-config/own-version.ts';
 import { firstBootOf } from '../machine-config/server/first-boot.ts';
 import { MACHINE_CONFIG_POOLS, type MachineConfigPool } from '../machine-config-api/machine-config.ts';
-import { MCO_NAMESPACE } from '../machine-config-api/names.ts';
+import { CONTROLLER_LEASE, MCO_NAMESPACE, OPERATOR_LEASE } from '../machine-config-api/names.ts';
 import { systemKeys } from '../pki/keys.ts';
+import { HostedPod } from './hosted-pod.ts';
 import type { LocalNode } from './node.ts';
+import { provideOperatingSystem } from './operating-system.ts';
 import type { ClusterPart, PartContext, PartState } from './part.ts';
 
 /** Changes are gathered this long before configs are rendered; on one machine they come close together. */
@@ -29,47 +31,55 @@ const RESTART_PAUSE_MS = seconds(1);
 /** Where a machine finds what it is given at its first boot; gone afterwards, because a token is in it. */
 const FIRST_CONFIG = '/run/rotunda/first-boot.ign';
 const BOOTSTRAPPER = 'node-bootstrapper';
+const AGENT = 'machine-config-daemon';
 
 /** Machine configuration: operator and controllers in this process, and an agent for every node. */
 export const machineConfigPart: ClusterPart = {
   name: 'machine-config',
   async start(context) {
-    const { kube, signal, changed, keyAlgorithm } = context;
+    const { kube, changed, keyAlgorithm } = context;
     const log = context.log.child({ operator: 'machine-config' });
     const pools = new Informer<MachineConfigPool>(kube, MACHINE_CONFIG_POOLS, {
       onError: err => log.debug({ err }, 'watching pools failed'),
     });
     pools.subscribe({ add: changed, update: changed, delete: changed });
-    const work = async () => {
+    const events = context.events('machine-config', MCO_NAMESPACE);
+    const shared = { clock: systemClock, events, version: OWN_VERSION, log };
+    const operator = context.lead(OPERATOR_LEASE, events, async (fenced, stop) => {
       await ensureMachineConfigInputs({
-        kube,
+        kube: fenced,
         clock: systemClock,
         keys: systemKeys,
         releaseVersion: VERSION,
         keyAlgorithm,
-        signal,
+        signal: stop,
       });
-      await provideBootstrapper(context);
+      await machineConfigOperator({ ...shared, kube: fenced, releaseVersion: VERSION }).run(stop);
+    });
+    const controller = context.lead(CONTROLLER_LEASE, events, (fenced, stop) =>
+      machineConfigController({ ...shared, kube: fenced, delayMs: GATHER_MS }).run(stop),
+    );
+    const work = async () => {
       pools.start();
-      const events = context.events('machine-config', MCO_NAMESPACE);
-      const shared = { kube, clock: systemClock, events, version: OWN_VERSION, log };
       try {
         await Promise.all([
-          machineConfigOperator({ ...shared, releaseVersion: VERSION }).run(signal),
-          machineConfigController({ ...shared, delayMs: GATHER_MS }).run(signal),
+          operator.done,
+          controller.done,
+          provideBootstrapper(context),
           ...context.nodes.map(node => runAgent(node, context)),
         ]);
       } finally {
         await pools.stop();
       }
     };
-    return { ended: work(), state: () => stateOf(pools, context.nodes.length) };
+    return { ended: work(), state: () => operator.state(controller.state(stateOf(pools, context.nodes.length))) };
   },
 };
 
 /** With its token new machines ask for their first certificate; here it only makes the first config complete. */
 async function provideBootstrapper({ kube, signal }: PartContext): Promise<void> {
   const account: ServiceAccount = { metadata: { namespace: MCO_NAMESPACE, name: BOOTSTRAPPER } };
+  await createIfMissing(kube, NAMESPACES, { metadata: { name: MCO_NAMESPACE } }, signal);
   await createIfMissing(kube, SERVICE_ACCOUNTS, account, signal);
   const token: Secret = {
     metadata: {
@@ -85,9 +95,25 @@ async function provideBootstrapper({ kube, signal }: PartContext): Promise<void>
 /** The agent of one node, with the node's own rights, again after each reboot. */
 async function runAgent(node: LocalNode, context: PartContext): Promise<void> {
   const { kube, signal } = context;
-  const log = context.log.child({ node: node.name, program: 'machine-config-daemon' });
+  const pod = new HostedPod({
+    namespace: MCO_NAMESPACE,
+    name: `${AGENT}-${node.name}`,
+    container: AGENT,
+    labels: { 'k8s-app': AGENT },
+    node,
+    kube,
+  });
+  const log = pod.log(context.log.child({ node: node.name, program: AGENT }));
   const own = await context.as({ name: `system:node:${node.name}`, groups: ['system:nodes'] });
-  const host = localHost({ root: node.root });
+  const host = localHost({
+    root: node.root,
+    async onService(verb, unit) {
+      if (unit === 'kubelet.service' && (verb === 'restart' || verb === 'start')) await node.kubeletStarts();
+    },
+  });
+  signal.addEventListener('abort', () => pod.close(), { once: true });
+  await node.host(pod, signal).catch((err: unknown) => log.debug({ err }, 'the pod of the agent cannot be shown'));
+  await provideOperatingSystem(host);
   while (!signal.aborted) {
     const boot = new AbortController();
     const stop = AbortSignal.any([signal, boot.signal]);
@@ -100,6 +126,7 @@ async function runAgent(node: LocalNode, context: PartContext): Promise<void> {
     };
     try {
       await firstBoot(node, machine, context, log);
+      await node.kubeletStarts();
       const daemon = machineConfigDaemon({
         kube,
         nodeKube: own,
@@ -133,8 +160,6 @@ async function firstBoot(node: LocalNode, host: Host, context: PartContext, log:
     }
     await sleep(systemClock, ASK_AGAIN_MS, signal);
   }
-  // The account that the keys of administrators belong to comes with the operating system.
-  if ((await host.accounts.uid('core')) === undefined) await host.accounts.addUser('core', []);
   await applyOnceFrom(host, FIRST_CONFIG);
   await host.files.remove(FIRST_CONFIG);
 }

@@ -11,9 +11,11 @@ import { Informer } from '../kube/informer.ts';
 import type { Kube } from '../kube/port.ts';
 import { PODS } from '../kube/resource.ts';
 import { type Lock, tryLock } from '../staticpod/node/lock-file.ts';
-import { Heartbeat, MOST_PODS } from './heartbeat.ts';
+import { Heartbeat } from './heartbeat.ts';
+import type { HostedPod } from './hosted-pod.ts';
 import { endLeftover, leftoverPods } from './leftover-pods.ts';
 import { isMirror, STAND_IN } from './mirror-pod.ts';
+import { podLimit } from './pod-limit.ts';
 import type { PodRunner } from './pod-runner.ts';
 import { PodSlot, type SlotDeps } from './pod-slot.ts';
 import { startTimeOf } from './process.ts';
@@ -65,6 +67,8 @@ export class LocalNode {
   readonly #deps: SlotDeps;
   readonly #programs: Programs;
   readonly #stop = new AbortController();
+  readonly #hosted = new Map<string, HostedPod>();
+  #mostPods: number;
   #lock: Lock | undefined;
   #staticKeys = new Set<string>();
   #background: Promise<unknown>[] = [];
@@ -77,13 +81,15 @@ export class LocalNode {
     this.#options = options;
     this.#clock = clock;
     this.#log = log.child({ node: name });
+    this.#mostPods = podLimit(this.root);
     this.#programs = new Programs(options.programs);
     const onError = (error: unknown) => this.#log.debug({ err: error }, 'event or watch failed');
     this.#events = new EventWriter(kube, { clock, correlation: DEFAULT_CORRELATION, host: name, onError });
     const hasStandIns = ['kube-apiserver', 'etcd'].some(program => this.#programs.find(program)?.isStandIn === true);
     const annotations = { ...options.annotations, ...(hasStandIns ? { [STAND_IN]: 'true' } : {}) };
     const labels = { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', ...options.labels };
-    this.#heartbeat = new Heartbeat({ name, address, labels, annotations, kube, clock, log: this.#log });
+    const mostPods = () => this.#mostPods;
+    this.#heartbeat = new Heartbeat({ name, address, labels, annotations, kube, clock, log: this.#log, mostPods });
     this.#manifests = new ManifestDirectory(join(this.root, MANIFESTS), name, clock, {
       pods: pods => this.#wantStatic(pods),
       broken: (file, message) => this.#reportBroken(file, message),
@@ -151,6 +157,25 @@ export class LocalNode {
     this.#lock?.release();
   }
 
+  /** The kubelet starts: only then it reads its configuration. */
+  async kubeletStarts(): Promise<void> {
+    const mostPods = podLimit(this.root);
+    if (mostPods === this.#mostPods) return;
+    this.#mostPods = mostPods;
+    await this.#heartbeat.confirm();
+  }
+
+  /** Shows a pod of this node that runs inside of this process. */
+  async host(pod: HostedPod, signal: AbortSignal): Promise<void> {
+    this.#hosted.set(pod.key, pod);
+    await pod.show(signal);
+  }
+
+  /** What runs under a name inside of this process. */
+  hosted(namespace: string, name: string): HostedPod | undefined {
+    return this.#hosted.get(`${namespace}/${name}`);
+  }
+
   /** What runs under a name now. */
   runner(namespace: string, name: string): PodRunner | undefined {
     return this.#slots.get(`${namespace}/${name}`)?.runner;
@@ -171,6 +196,7 @@ export class LocalNode {
   #wantFromApi(pod: Pod): void {
     if (this.#stop.signal.aborted) return;
     const key = keyOf(pod);
+    if (this.#hosted.has(key)) return;
     if (this.#staticKeys.has(key) || isMirror(pod)) {
       const slot = this.#slots.get(key);
       if (slot === undefined) void this.#removeLostMirror(pod);
@@ -182,12 +208,13 @@ export class LocalNode {
   }
 
   #isFull(): boolean {
-    return [...this.#slots.values()].filter(slot => slot.runner !== undefined).length >= MOST_PODS;
+    return [...this.#slots.values()].filter(slot => slot.runner !== undefined).length >= this.#mostPods;
   }
 
   async #refuse({ metadata }: Pod): Promise<void> {
     const { name = '', namespace = '' } = metadata ?? {};
-    const message = `Node didn't have enough resource: pods, requested: 1, used: ${MOST_PODS}, capacity: ${MOST_PODS}`;
+    const most = this.#mostPods;
+    const message = `Node didn't have enough resource: pods, requested: 1, used: ${most}, capacity: ${most}`;
     const refused = (pod: Pod): Pod => ({
       ...pod,
       status: { ...pod.status, phase: 'Failed', reason: 'OutOfpods', message },

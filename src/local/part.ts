@@ -1,8 +1,10 @@
 import type { Log } from '../controller/log.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import type { Kube } from '../kube/port.ts';
+import type { ObjectKey } from '../kube/resource.ts';
 import type { KeyAlgorithm } from '../pki/keys.ts';
 import type { Identity } from './cluster-api.ts';
+import type { Leading } from './leading.ts';
 import type { LocalNode } from './node.ts';
 import type { Programs } from './programs.ts';
 
@@ -27,6 +29,9 @@ export interface PartState {
   readonly text: string;
 }
 
+/** Where a lease is. */
+type Lease = ObjectKey & { readonly namespace: string };
+
 /** What a part is given. */
 export interface PartContext {
   readonly kube: Kube;
@@ -47,6 +52,8 @@ export interface PartContext {
   readonly log: Log;
   /** A recorder of events about a namespace, for a component. */
   events(component: string, namespace: string): EventRecorder;
+  /** Has an operator work as long as this cluster holds its lease: an operator of the same name in another process waits. */
+  lead(lease: Lease, events: EventRecorder, work: (kube: Kube, signal: AbortSignal) => Promise<void>): Leading;
   readonly signal: AbortSignal;
   changed(): void;
 }

@@ -68,6 +68,7 @@ export class PodRunner {
   readonly #stop = new AbortController();
   #trouble: { reason: string; message: string } | undefined;
   #run: Promise<void> | undefined;
+  #refreshed: Promise<void> = Promise.resolve();
   #isStopped = false;
 
   constructor(pod: Pod, uid: string, deps: PodDeps, events: EventRecorder, onChange: () => void) {
@@ -140,11 +141,15 @@ export class PodRunner {
   /** Brings volumes that come from the API up to date. */
   async refresh(): Promise<void> {
     if (!hasProjectedVolumes(this.pod) || this.#stop.signal.aborted) return;
-    await this.#volumes.prepare();
+    const refreshing = this.#volumes.prepare();
+    this.#refreshed = Promise.allSettled([this.#refreshed, refreshing]).then(() => {});
+    await refreshing;
   }
 
   /** Removes everything the pod had on the disk. */
   async discard(): Promise<void> {
+    // What is under way would write below what is being removed.
+    await this.#refreshed;
     await rm(this.#directory, { recursive: true, force: true });
     await rm(this.#logDirectory, { recursive: true, force: true });
   }

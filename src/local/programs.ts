@@ -15,7 +15,7 @@ export interface ProgramOptions {
   /** Runs this program with a command: `[...rotunda, 'installer', ...]`. */
   readonly rotunda?: readonly string[] | undefined;
   /** Where real binaries of kube-apiserver and etcd may be, before `path`. */
-  readonly binaries?: string | undefined;
+  readonly binaries?: string | readonly string[] | undefined;
   /** A list of directories such as PATH. */
   readonly path?: string | undefined;
   /** False: always the stand-ins, also where real binaries are found. A list: real binaries of these programs only. */
@@ -44,10 +44,10 @@ const STAND_INS = { 'kube-apiserver': 'stand-in-apiserver', etcd: 'stand-in-etcd
 export class Programs {
   readonly #programs: ReadonlyMap<string, Program>;
 
-  constructor({ rotunda, binaries, path = process.env.PATH ?? '', useRealBinaries = true }: ProgramOptions = {}) {
+  constructor({ rotunda, binaries = [], path, useRealBinaries = true }: ProgramOptions = {}) {
     const own = guarded(rotunda ?? [process.execPath, MAIN]);
     const programs = new Map<string, Program>(OURS.map(name => [name, { argv: own, isStandIn: false }]));
-    const places = [...(binaries === undefined ? [] : [binaries]), ...path.split(delimiter)].filter(Boolean);
+    const places = [...[binaries].flat(), ...searchPath(path)];
     const add = (name: string, standIn: string) => {
       const mayBeReal = typeof useRealBinaries === 'boolean' ? useRealBinaries : useRealBinaries.includes(name);
       const real = mayBeReal ? findExecutable(name, places) : undefined;
@@ -123,7 +123,13 @@ export function imageName(image: string): string {
   return basename(image.split('@')[0] ?? '').split(':')[0] ?? '';
 }
 
-function findExecutable(name: string, places: readonly string[]): string | undefined {
+/** The directories of a list such as PATH. */
+export function searchPath(path: string = process.env.PATH ?? ''): string[] {
+  return path.split(delimiter).filter(Boolean);
+}
+
+/** The first executable of a name in these directories. */
+export function findExecutable(name: string, places: readonly string[]): string | undefined {
   for (const place of places) {
     const path = join(place, name);
     try {

@@ -1,7 +1,7 @@
 import { systemClock } from '../kube/clock.ts';
-import { etcdSettings } from './stand-in-flags.ts';
+import { etcdSettings, type ServerSettings } from './stand-in-flags.ts';
 import { serveUntilStopped } from './stand-in-main.ts';
-import { StandInServer, sendJson } from './stand-in-server.ts';
+import { type StandInOptions, StandInServer, sendJson } from './stand-in-server.ts';
 
 const ANSWERS: Readonly<Record<string, object>> = {
   '/health': { health: 'true', reason: '' },
@@ -16,16 +16,19 @@ export function standInEtcdMain(
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
   return serveUntilStopped('stand-in-etcd', log => {
-    const { client, peer } = etcdSettings(argv, env);
-    const answer: ConstructorParameters<typeof StandInServer>[0]['answer'] = (path, response) => {
+    const { client, peer, metrics } = etcdSettings(argv, env);
+    const answer: StandInOptions['answer'] = (path, response) => {
       const body = ANSWERS[path];
       if (body !== undefined) sendJson(response, body);
       return body !== undefined;
     };
-    const servers = [new StandInServer({ name: 'etcd', settings: client, log, clock: systemClock, answer })];
-    if (peer !== undefined)
-      servers.push(new StandInServer({ name: 'etcd-peer', settings: peer, log, clock: systemClock }));
-    return servers;
+    const server = (name: string, settings: ServerSettings, more: Partial<StandInOptions> = {}) =>
+      new StandInServer({ name, settings, log, clock: systemClock, ...more });
+    return [
+      server('etcd', client, { answer }),
+      ...(peer === undefined ? [] : [server('etcd-peer', peer)]),
+      ...(metrics === undefined ? [] : [server('etcd-metrics', metrics, { answer })]),
+    ];
   });
 }
 

@@ -131,11 +131,11 @@ export function apiserverSettings(argv: readonly string[], env: Env): ServerSett
   };
 }
 
-/** The settings of etcd's client and peer listeners: leaves at every handshake, CAs only at the start. */
+/** The settings of etcd's client, peer and metrics listeners, the last as the first: leaves at every handshake, CAs only at the start. */
 export function etcdSettings(
   argv: readonly string[],
   env: Env,
-): { client: ServerSettings; peer: ServerSettings | undefined } {
+): { client: ServerSettings; peer: ServerSettings | undefined; metrics: ServerSettings | undefined } {
   const flags = new Flags(argv);
   const paths = PathMap.fromEnv(env);
   const path = (name: string): string | undefined => mapped(flags.get(name), paths);
@@ -152,7 +152,11 @@ export function etcdSettings(
   };
   const client = listener('', 'listen-client-urls');
   if (client === undefined) throw new Error('--cert-file, --key-file and --listen-client-urls are required');
-  return { client, peer: listener('peer-', 'listen-peer-urls') };
+  return {
+    client,
+    peer: listener('peer-', 'listen-peer-urls'),
+    metrics: listener('', 'listen-metrics-urls'),
+  };
 }
 
 /** `cert,key` or `cert,key:name,name`. */

@@ -112,6 +112,11 @@ export interface NodeConfig extends KubeObject {
   spec?: { workerLatencyProfile?: string; cgroupMode?: string };
 }
 
+/** What an OpenShift cluster is a version of; other clusters have none. */
+export interface ClusterVersion extends KubeObject {
+  status?: { desired?: { image?: string } };
+}
+
 export interface ApiServer extends KubeObject {
   spec?: { tlsSecurityProfile?: TlsSecurityProfile };
 }
@@ -122,6 +127,7 @@ export const PROXIES = resource<Proxy>(API_VERSION, 'Proxy', 'proxies', false);
 export const DNSES = resource<Dns>(API_VERSION, 'DNS', 'dnses', false);
 export const IMAGES = resource<Image>(API_VERSION, 'Image', 'images', false);
 export const SCHEDULERS = resource<Scheduler>(API_VERSION, 'Scheduler', 'schedulers', false);
+export const CLUSTER_VERSIONS = resource<ClusterVersion>(API_VERSION, 'ClusterVersion', 'clusterversions', false);
 export const NODE_CONFIGS = resource<NodeConfig>(API_VERSION, 'Node', 'nodes', false);
 export const API_SERVERS = resource<ApiServer>(API_VERSION, 'APIServer', 'apiservers', false);
 export const FEATURE_GATES = resource<FeatureGate>(API_VERSION, 'FeatureGate', 'featuregates', false);

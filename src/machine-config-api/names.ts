@@ -1,6 +1,9 @@
 /** The names both halves of machine configuration meet at (spec 50, sections 2.7 and 16). */
 
 export const MCO_NAMESPACE = 'openshift-machine-config-operator';
+/** Held by whichever of several works (spec 50); upstream's take the same ones. */
+export const OPERATOR_LEASE = { namespace: MCO_NAMESPACE, name: 'machine-config' } as const;
+export const CONTROLLER_LEASE = { namespace: MCO_NAMESPACE, name: 'machine-config-controller' } as const;
 export const CONFIG_NAMESPACE = 'openshift-config';
 export const CONFIG_MANAGED_NAMESPACE = 'openshift-config-managed';
 export const MACHINE_API_NAMESPACE = 'openshift-machine-api';

@@ -42,6 +42,17 @@ describe('what a node does about a change (section 13)', () => {
     });
   }
 
+  test('keys and passwords are named as the reason, by whose they are, and never told', () => {
+    const users = (...list: object[]) => ignition({ passwd: { users: list } });
+    const reasons = (before: MachineConfig, after: MachineConfig) => rolloutEffect(before, after).reasons;
+    const core = { name: 'core', sshAuthorizedKeys: ['ssh-rsa AAAA'], passwordHash: '$6$geheim' };
+    assert.deepEqual(reasons({}, users(core)), ['SSH keys of core', 'password of core']);
+    assert.deepEqual(reasons(users(core), users({ ...core, passwordHash: 'x' })), ['password of core']);
+    assert.deepEqual(reasons(users(core), users({ ...core, sshAuthorizedKeys: [] })), ['SSH keys of core']);
+    assert.deepEqual(reasons(users(core), users(core)), []);
+    assert.deepEqual(reasons(users(core), users({ ...core, shell: '/bin/sh' })), ['users and groups']);
+  });
+
   test('policies speak for files and units that they name', () => {
     const policies = {
       files: [

@@ -4,7 +4,12 @@ import { isNoDifference, type ReadConfig } from '../machine-config-api/config-di
 import type { ControllerConfigSpec } from '../machine-config-api/controller-config.ts';
 import { type Disruption, type DisruptionOptions, decideDisruption } from '../machine-config-api/disruption.ts';
 import { changedFiles } from '../machine-config-api/ignition/difference.ts';
-import { emptyIgnition, IgnitionError } from '../machine-config-api/ignition/types.ts';
+import {
+  emptyIgnition,
+  type IgnitionConfig,
+  IgnitionError,
+  type IgnitionUser,
+} from '../machine-config-api/ignition/types.ts';
 import type { MachineConfig } from '../machine-config-api/machine-config.ts';
 import type { DisruptionAction } from '../machine-config-api/machine-configuration.ts';
 import { RegistriesConfError } from '../machine-config-api/registries-conf.ts';
@@ -32,7 +37,8 @@ export function rolloutEffect(
 ): RolloutEffect {
   const [old, current] = [configOf(before), configOf(after)];
   try {
-    return effectOf(decideDisruption(old, current, options));
+    const effect = effectOf(decideDisruption(old, current, options));
+    return { ...effect, reasons: [...loginReasons(old.ignition, current.ignition), ...effect.reasons] };
   } catch (error) {
     if (!(error instanceof RegistriesConfError || error instanceof IgnitionError)) throw error;
     return {
@@ -56,6 +62,22 @@ function effectOf(disruption: Disruption): RolloutEffect {
       ...(needsDrain && !disruption.needsReboot ? disruption.drainReasons : []),
     ],
   };
+}
+
+/** Whose way into the machine differs, and which; nothing of a key or a password itself. */
+function loginReasons({ passwd: before }: IgnitionConfig, { passwd: after }: IgnitionConfig): string[] {
+  if (isDeepStrictEqual(before, after)) return [];
+  const [old, current] = [before, after].map(passwd => new Map(passwd?.users?.map(user => [user.name, user]))) as [
+    Map<string, IgnitionUser>,
+    Map<string, IgnitionUser>,
+  ];
+  const found = [...new Set([...old.keys(), ...current.keys()])].flatMap(name => {
+    const [was, is] = [old.get(name), current.get(name)];
+    const keys = !isDeepStrictEqual(was?.sshAuthorizedKeys ?? [], is?.sshAuthorizedKeys ?? []);
+    const password = (was?.passwordHash ?? '') !== (is?.passwordHash ?? '');
+    return [...(keys ? [`SSH keys of ${name}`] : []), ...(password ? [`password of ${name}`] : [])];
+  });
+  return found.length > 0 ? found : ['users and groups'];
 }
 
 const FIELDS = {

@@ -51,7 +51,8 @@ export function previewRollout(input: PreviewInput): RolloutPreview {
   const planned = new Map(existing);
   if (candidate !== undefined) planned.set(candidate.metadata?.name ?? '', candidate);
   const configs = configsOfPool(pool, [...planned.values()]);
-  const rendered = renderPool(pool, configs, controllerConfig, versionOf(controllerConfig, configs), current);
+  const version = versionOf(controllerConfig, configs);
+  const rendered = renderPool(pool, configs, controllerConfig, version, current, name => existing.has(name));
   const effects = new Map<string, RolloutEffect | undefined>();
   const effectFrom = (name: string) => {
     if (!effects.has(name)) {

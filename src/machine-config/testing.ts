@@ -15,7 +15,14 @@ import {
   NODES,
   SECRETS,
 } from '../kube/resource.ts';
-import { DNSES, IMAGES, INFRASTRUCTURES, NETWORKS } from '../machine-config-api/cluster-config.ts';
+import {
+  CLUSTER_VERSIONS,
+  type ClusterVersion,
+  DNSES,
+  IMAGES,
+  INFRASTRUCTURES,
+  NETWORKS,
+} from '../machine-config-api/cluster-config.ts';
 import { CONTROLLER_CONFIGS, type ControllerConfig } from '../machine-config-api/controller-config.ts';
 import {
   MACHINE_CONFIG_POOLS,
@@ -303,4 +310,38 @@ export function customPool(name: string, maxUnavailable?: number | string): Mach
       ...(maxUnavailable !== undefined && { maxUnavailable }),
     },
   };
+}
+
+/** Makes a cluster one of OpenShift's: it is a version of something. */
+export async function makeOpenShift(kube: Kube, version: ClusterVersion = {}): Promise<void> {
+  await kube.create(CUSTOM_RESOURCE_DEFINITIONS, {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'clusterversions.config.openshift.io' },
+    spec: {
+      group: 'config.openshift.io',
+      scope: 'Cluster',
+      names: {
+        kind: 'ClusterVersion',
+        listKind: 'ClusterVersionList',
+        plural: 'clusterversions',
+        singular: 'clusterversion',
+      },
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+        },
+      ],
+    },
+  } as KubeObject);
+  // A definition takes a moment to be served.
+  for (let isMade = false; !isMade; ) {
+    isMade = await kube.create(CLUSTER_VERSIONS, { ...version, metadata: { name: 'version' } }).then(
+      () => true,
+      () => new Promise<false>(resolve => setImmediate(resolve, false)),
+    );
+  }
 }

@@ -19,6 +19,14 @@ export interface Keys {
   random(bytes: number): Buffer;
 }
 
+/** What clusters may be told to use: every program of a control plane signs and verifies with these, tokens included. */
+export const CLUSTER_KEY_ALGORITHMS = ['RSA-2048', 'RSA-3072', 'RSA-4096', 'P-256', 'P-384'] as const;
+
+/** The algorithm of a name, in any case; undefined for one that clusters cannot use. */
+export function clusterKeyAlgorithm(name: string): KeyAlgorithm | undefined {
+  return CLUSTER_KEY_ALGORITHMS.find(known => known.toLowerCase() === name.toLowerCase());
+}
+
 /** Which of our algorithms a key, private or public, is for; undefined for other sizes and curves. */
 export function keyAlgorithmOf(key: KeyObject): KeyAlgorithm | undefined {
   const { modulusLength, namedCurve } = key.asymmetricKeyDetails ?? {};

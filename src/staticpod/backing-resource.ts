@@ -34,7 +34,10 @@ export function backingResourceReconcile({ config, operator, kube, cached }: Bac
   const { operandNamespace: namespace } = config;
   const parts: readonly [file: string, apply: (context: ApplyContext) => Promise<unknown>][] = [
     ['manifests/installer-sa.yaml', context => applyServiceAccount(context, installerAccount(namespace))],
-    ['manifests/installer-cluster-rolebinding.yaml', context => applyBinding(context, installerBinding(namespace))],
+    [
+      'manifests/installer-cluster-rolebinding.yaml',
+      context => applyBinding(context, installerBinding(namespace), `rotunda:${namespace}-installer`),
+    ],
   ];
   return async (_key, { events, signal }) => {
     const { spec = {} } = await operator.read(signal);
@@ -60,10 +63,20 @@ export function backingResourceReconcile({ config, operator, kube, cached }: Bac
   };
 }
 
-/** Keeps who is bound. A binding's role cannot be changed, and whoever installed us may have chosen a lesser one: it stays. */
-export async function applyBinding(context: ApplyContext, required: ClusterRoleBinding): Promise<unknown> {
+/**
+ * Keeps who is bound. The role of a binding cannot be changed, so one that is there keeps its role. Where it is not, and whoever
+ * installed us has given lesser rights under a name of ours, it is not made: upstream, which wants its own role in a binding of this
+ * name, must find none or its own.
+ */
+export async function applyBinding(
+  context: ApplyContext,
+  required: ClusterRoleBinding,
+  lesser: string,
+): Promise<unknown> {
   const { kube, signal } = context;
-  const found = await getIfPresent(kube, CLUSTER_ROLE_BINDINGS, keyOf(required), { signal });
+  const look = (name: string) => getIfPresent(kube, CLUSTER_ROLE_BINDINGS, { name }, { signal });
+  const found = await look(keyOf(required).name);
+  if (found === undefined && (await look(lesser)) !== undefined) return undefined;
   return applyObject(context, CLUSTER_ROLE_BINDINGS, { ...required, roleRef: found?.roleRef ?? required.roleRef });
 }
 

@@ -1,5 +1,6 @@
 import type { Pod } from 'kubernetes-types/core/v1.d.ts';
 import type { Resource } from '../kube/resource.ts';
+import type { ContentCheck } from './loadable.ts';
 import type { StaticPodOperatorResource, StaticPodOperatorSpec } from './operator.ts';
 
 /** An object by name, in the operand's namespace. */
@@ -29,6 +30,8 @@ export interface StaticPodOperatorConfig {
   readonly revisioned: ObjectLists;
   /** A change of one of these reaches the files on all nodes without a restart. */
   readonly unrevisioned?: (ObjectLists & { readonly directory: string }) | undefined;
+  /** What no process could load enters no revision: the last good content stays. Absent: everything is taken for good. */
+  readonly contentCheck?: ContentCheck | undefined;
   readonly installer: InstallerConfig;
   readonly pruner?: PrunerConfig | undefined;
   readonly guard?: GuardConfig | undefined;

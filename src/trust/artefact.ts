@@ -30,8 +30,8 @@ export function artefactOf(graph: TrustGraph, side: Side, held: Holding | Foreig
 export interface NodeFiles {
   /** The root directory of a node; undefined for a place that is none. */
   root(place: string): string | undefined;
-  /** The revision that runs there. */
-  revision(place: string): Promise<number | undefined> | number | undefined;
+  /** The revision that runs there, of the pod that a path with `<REVISION>` in it belongs to. */
+  revision(place: string, file: string): Promise<number | undefined> | number | undefined;
 }
 
 /** Reads files below the roots of nodes. */
@@ -39,7 +39,8 @@ export function filesOfNodes({ root, revision }: NodeFiles): ReadArtefact {
   return async ({ files, isDelivered }, place) => {
     const base = root(place);
     if (base === undefined || !isDelivered) return undefined;
-    const number = files.some(file => file.includes('<REVISION>')) ? await revision(place) : undefined;
+    const revisioned = files.find(file => file.includes('<REVISION>'));
+    const number = revisioned === undefined ? undefined : await revision(place, revisioned);
     const texts: Record<string, string> = {};
     for (const file of files) {
       const path = join(base, atPlace(file, place).replaceAll('<REVISION>', String(number ?? 0)));

@@ -13,10 +13,15 @@ export interface EdgeReport {
   readonly lastAcceptedAt?: string | undefined;
   /** Why connections were refused, the commonest first. */
   readonly refusals: readonly Refusal[];
+  /** Who did not answer, and how that was noticed, the commonest first. */
+  readonly silences: readonly Silence[];
 }
 
-export interface Refusal {
+export interface Refusal extends Silence {
   readonly by: 'client' | 'server';
+}
+
+export interface Silence {
   readonly reason: string;
   /** Where the client was and where it connected to, the last time. */
   readonly from: string;
@@ -27,9 +32,15 @@ export interface Refusal {
 }
 
 export interface EdgeCounter {
-  count(outcome: HandshakeOutcome, route: { from: string; host: string; port: number }, at: Date): void;
+  count(outcome: HandshakeOutcome, route: Place, at: Date): void;
   skip(reason: string | undefined): void;
   report(): EdgeReport;
+}
+
+interface Place {
+  readonly from: string;
+  readonly host: string;
+  readonly port: number;
 }
 
 /** So many reasons are told apart on one edge; what comes on top is counted together. */
@@ -38,32 +49,23 @@ const OTHERS = 'other reasons';
 
 export function newEdgeCounter(edge: string): EdgeCounter {
   const refusals = new Map<string, Refusal>();
+  const silences = new Map<string, Silence>();
   let [accepted, refused, unreachable] = [0, 0, 0];
   let lastAcceptedAt: string | undefined;
   let skipped: string | undefined;
   return {
-    count(outcome, { from, host, port }, at) {
-      const now = formatRfc3339(at);
+    count(outcome, route, at) {
       if (outcome.kind === 'accepted') {
         accepted++;
-        lastAcceptedAt = now;
-      } else if (outcome.kind !== 'refused') {
-        unreachable++;
-      } else {
+        lastAcceptedAt = formatRfc3339(at);
+      } else if (outcome.kind === 'refused') {
         refused++;
-        const full = `${outcome.by} ${outcome.reason}`;
-        const key = refusals.has(full) || refusals.size < MOST_REASONS ? full : OTHERS;
-        const { count = 0, firstAt = now } = refusals.get(key) ?? {};
-        const reason = key === OTHERS ? OTHERS : outcome.reason;
-        refusals.set(key, {
-          by: outcome.by,
-          reason,
-          from,
-          to: `${host}:${port}`,
-          count: count + 1,
-          firstAt,
-          lastAt: now,
-        });
+        const { by, reason } = outcome;
+        note(refusals, `${by} ${reason}`, reason, route, at, { by });
+      } else {
+        unreachable++;
+        const { reason } = outcome;
+        note(silences, `${route.host} ${route.port} ${reason}`, reason, route, at, {});
       }
     },
     skip(reason) {
@@ -76,7 +78,28 @@ export function newEdgeCounter(edge: string): EdgeCounter {
       unreachable,
       skipped,
       lastAcceptedAt,
-      refusals: [...refusals.values()].sort((a, b) => b.count - a.count),
+      refusals: commonestFirst(refusals),
+      silences: commonestFirst(silences),
     }),
   };
+}
+
+function note<T extends Silence>(
+  notes: Map<string, T>,
+  wanted: string,
+  text: string,
+  { from, host, port }: Place,
+  at: Date,
+  more: Omit<T, keyof Silence>,
+): void {
+  const now = formatRfc3339(at);
+  const key = notes.has(wanted) || notes.size < MOST_REASONS ? wanted : OTHERS;
+  const { count = 0, firstAt = now } = notes.get(key) ?? {};
+  const reason = key === OTHERS ? OTHERS : text;
+  const found: Silence = { reason, from, to: `${host}:${port}`, count: count + 1, firstAt, lastAt: now };
+  notes.set(key, { ...more, ...found } as T);
+}
+
+function commonestFirst<T extends Silence>(notes: ReadonlyMap<string, T>): T[] {
+  return [...notes.values()].sort((a, b) => b.count - a.count);
 }

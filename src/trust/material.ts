@@ -50,12 +50,20 @@ interface Kubeconfig {
   readonly users?: readonly { readonly user?: Readonly<Record<string, string>> }[];
 }
 
+/** What a YAML reader says of a text that it cannot read has pieces of that text in it. */
+function parsed(text: string, name: string): Kubeconfig {
+  try {
+    return load(text, { schema: CORE_SCHEMA, maxAliases: 0 }) ?? {};
+  } catch {
+    throw new Error(`expected YAML in ${name}`);
+  }
+}
+
 /** Of a kubeconfig that carries everything itself. */
 function inKubeconfig(texts: Texts): { cert: string; key: string; ca: string } | undefined {
   const name = Object.keys(texts).find(file => /(^|[./])kubeconfig$/.test(file));
   if (name === undefined) return undefined;
-  const { clusters = [], users = [] } = (load(texts[name] ?? '', { schema: CORE_SCHEMA, maxAliases: 0 }) ??
-    {}) as Kubeconfig;
+  const { clusters = [], users = [] } = parsed(texts[name] ?? '', name);
   const decoded = (field: string | undefined) => Buffer.from(field ?? '', 'base64').toString();
   return {
     cert: decoded(users[0]?.user?.['client-certificate-data']),

@@ -200,6 +200,8 @@ describe('a connection over an edge', () => {
     world.routes = [{ ...(routes as Route[])[0]!, port: 1 }];
     const report = await oneRound(prober);
     assert.deepEqual([report.refused, report.unreachable, report.skipped], [0, 1, undefined]);
+    assert.match(report.silences[0]?.to ?? '', /^127\.0\.0\.1:\d+$/);
+    assert.equal(report.silences[0]?.reason, 'ECONNREFUSED');
   });
 
   test('it goes on until it is stopped, one round after the other', async t => {

@@ -25,6 +25,8 @@ export interface ProberOptions {
   /** Between the end of one round over all edges and the start of the next. */
   readonly pauseMs?: number | undefined;
   readonly timeoutMs?: number | undefined;
+  /** Of one edge; a cluster may have more nodes than one round needs to visit. */
+  readonly mostRoutes?: number | undefined;
   readonly clock?: Clock | undefined;
 }
 
@@ -40,7 +42,6 @@ const TIMEOUT_MS = seconds(5);
 const MOST_AT_ONCE = 4;
 /** A pair may be in the middle of being written; who has none yet looks again. */
 const READ_ATTEMPTS = 3;
-/** Of one edge; a cluster has more nodes than one round needs to visit. */
 const MOST_ROUTES = 20;
 
 /**
@@ -109,7 +110,8 @@ export class Prober {
     const counter = this.#counters.get(edge.name);
     if (typeof routes === 'string') counter?.skip(routes);
     else counter?.skip(routes.length === 0 ? 'nobody travels it' : undefined);
-    return typeof routes === 'string' ? [] : routes.slice(0, MOST_ROUTES).map(route => ({ edge, route }));
+    const { mostRoutes = MOST_ROUTES } = this.#options;
+    return typeof routes === 'string' ? [] : routes.slice(0, mostRoutes).map(route => ({ edge, route }));
   }
 
   async #travel(edge: Edge, route: Route): Promise<HandshakeOutcome> {

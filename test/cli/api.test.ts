@@ -8,6 +8,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { HttpKube } from '../../src/kube/client.ts';
 import { loadAccess } from '../../src/kube/kubeconfig.ts';
 import { CONFIG_MAPS } from '../../src/kube/resource.ts';
+import { PATIENCE_MS } from '../tools/eventually.ts';
 
 const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
 
@@ -40,11 +41,14 @@ describe('rotunda api', () => {
   test('a folder in use and a bad port: one clear line, exit code 1', async t => {
     const dir = folder(t);
     const api = await start(t, dir);
-    const second = spawnSync(process.execPath, [main, 'api', '--dir', dir], { encoding: 'utf8', timeout: 120_000 });
+    const second = spawnSync(process.execPath, [main, 'api', '--dir', dir], { encoding: 'utf8', timeout: PATIENCE_MS });
     assert.deepEqual([second.status, second.stdout], [1, '']);
     assert.match(second.stderr, /^error: .*store\.sqlite is in use by another process/);
     await api.stop('SIGTERM');
-    const port = spawnSync(process.execPath, [main, 'api', '--port', '70000'], { encoding: 'utf8', timeout: 120_000 });
+    const port = spawnSync(process.execPath, [main, 'api', '--port', '70000'], {
+      encoding: 'utf8',
+      timeout: PATIENCE_MS,
+    });
     assert.deepEqual(
       [port.status, port.stderr],
       [1, 'error: --port must be a number from 0 to 65535, found "70000"\n'],

@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { load } from 'js-yaml';
 import { NOT_AFTER } from '../../src/certrotation/annotations.ts';
 import { CONFIG_MAPS, NAMESPACES, PODS, SECRETS } from '../../src/kube/resource.ts';
+import { PATIENCE_MS } from '../tools/eventually.ts';
 import { type Cockpit, inTerminal, main, Running, runMain, startCockpit } from './cockpit.ts';
 
 const OPERATOR = 'openshift-kube-apiserver-operator';
@@ -108,7 +109,7 @@ describe('rotunda get', () => {
     return undefined;
   });
 
-  test('-w in a terminal: the list, then what changes, until Ctrl-C', { timeout: 240_000 }, async t => {
+  test('-w in a terminal: the list, then what changes, until Ctrl-C', { timeout: 2 * PATIENCE_MS }, async t => {
     const running = inTerminal(['get', 'certs', '-n', OPERAND, '-w'], cockpit.kubeconfig);
     if (running === undefined) return t.skip('there is no python3 to make a pseudo-terminal');
     t.after(() => running.child.kill('SIGKILL'));
@@ -132,7 +133,9 @@ describe('rotunda get', () => {
 });
 
 describe('rotunda monitor', () => {
-  test('in a terminal: certificates and bundles as they change, until Ctrl-C', { timeout: 240_000 }, async t => {
+  test('in a terminal: certificates and bundles as they change, until Ctrl-C', {
+    timeout: 2 * PATIENCE_MS,
+  }, async t => {
     const running = inTerminal(['monitor'], cockpit.kubeconfig);
     if (running === undefined) return t.skip('there is no python3 to make a pseudo-terminal');
     t.after(() => running.child.kill('SIGKILL'));
@@ -184,7 +187,7 @@ describe('the other commands over a cluster', () => {
     const plan = JSON.parse((await cockpit.run(['plan', '--days', '20', '-o', 'json'])).stdout);
     assert.ok(plan.events.some((event: { change: string }) => event.change === 'certificate'));
     assert.equal(
-      (await cockpit.run(['wait', '--for', 'regenerated', 'secret/kubelet-client', '-n', OPERAND, '--timeout', '20s']))
+      (await cockpit.run(['wait', '--for', 'regenerated', 'secret/kubelet-client', '-n', OPERAND, '--timeout', '10m']))
         .status,
       0,
     );
@@ -231,14 +234,25 @@ describe('verbs that write', () => {
       held.stderr,
       /^held back: secret\/check-endpoints-client-cert-key in openshift-kube-apiserver: its signer .* is only /,
     );
-    const done = await cockpit.run([
+    const unasked = await cockpit.run([
       'regenerate-leaf',
       'secret/check-endpoints-client-cert-key',
       '-n',
       OPERAND,
       '--override-gate',
     ]);
+    assert.equal(unasked.status, 1);
+    assert.match(unasked.stderr, /say --yes/);
+    const done = await cockpit.run([
+      'regenerate-leaf',
+      'secret/check-endpoints-client-cert-key',
+      '-n',
+      OPERAND,
+      '--override-gate',
+      '--yes',
+    ]);
     assert.deepEqual([done.status, done.stdout], [0, 'secret/check-endpoints-client-cert-key regeneration set\n']);
+    assert.match(done.stderr, /^past the gate: .*check-endpoints-client-cert-key: its signer .* is only /);
     const { annotations = {}, managedFields = [] } = (await read('check-endpoints-client-cert-key')) ?? {};
     assert.equal(annotations[NOT_AFTER], 'force-regeneration');
     assert.ok(annotations['rotunda.dev/regeneration-gate-overridden']);
@@ -312,7 +326,7 @@ describe('what cannot be undone is asked for', () => {
     ['no', 1, /stopped: nothing was written/],
     ['yes', 0, /secret\/node-system-admin-signer regeneration set/],
   ] as const) {
-    test(`${answer} in a terminal`, { timeout: 240_000 }, async t => {
+    test(`${answer} in a terminal`, { timeout: 2 * PATIENCE_MS }, async t => {
       const running = inTerminal(
         ['regenerate-top-level', 'secret/node-system-admin-signer', '-n', OPERATOR],
         cockpit.kubeconfig,

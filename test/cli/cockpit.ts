@@ -1,4 +1,5 @@
 /** What the tests of the cockpit share: an API with the twelve chains of kube-apiserver, and ways to run the command. */
+
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,6 +18,7 @@ import { prepareCluster } from '../../src/kube-apiserver/testing.ts';
 import { issueClient, issueSigner } from '../../src/pki/issue.ts';
 import { systemKeys } from '../../src/pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../../src/pki/pem.ts';
+import { PATIENCE_MS } from '../tools/eventually.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 export const main = join(root, 'src/cli/main.ts');
@@ -121,7 +123,7 @@ export function runMain(
 ): Promise<Result> {
   return new Promise(resolve => {
     const options = {
-      timeout: 60_000,
+      timeout: PATIENCE_MS,
       env: { ...process.env, KUBECONFIG: '', HOME: '/nowhere', ...env },
       maxBuffer: 64 * 1024 * 1024,
     };
@@ -152,13 +154,13 @@ export class Running {
     });
   }
 
-  async until(pattern: RegExp, longestMs = 120_000): Promise<void> {
+  async until(pattern: RegExp): Promise<void> {
     if (pattern.test(this.text)) return;
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(look);
         reject(new Error(`waited for ${pattern} in vain; it printed:\n${this.text}`));
-      }, longestMs);
+      }, PATIENCE_MS);
       const look = () => {
         if (!pattern.test(this.text)) return;
         clearTimeout(timer);

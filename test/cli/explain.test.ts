@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import type { Explanation } from '../../src/cli/explain/explain.ts';
+import { PATIENCE_MS } from '../tools/eventually.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const example = join(root, 'docs/examples/control-plane.yaml');
@@ -127,7 +128,7 @@ function run(args: string[], input = ''): { status: number | null; stdout: strin
   return spawnSync(process.execPath, [join(root, 'src/cli/main.ts'), ...args], {
     encoding: 'utf8',
     input,
-    timeout: 240_000,
+    timeout: 2 * PATIENCE_MS,
     env: { ...process.env, KUBECONFIG: '', HOME: folder },
   });
 }

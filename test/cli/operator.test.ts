@@ -8,8 +8,10 @@ import { after, before, describe, test } from 'node:test';
 import { load } from 'js-yaml';
 import type { CustomResourceDefinition } from 'kubernetes-types/apiextensions/v1.d.ts';
 import { type Api, startApi } from '../../src/api/api.ts';
+import { loadSecret } from '../../src/certrotation/secret.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, type KubeObject, LEASES, resource, SECRETS } from '../../src/kube/resource.ts';
-import { eventually } from '../contract/cluster.ts';
+import { keyAlgorithmOf } from '../../src/pki/keys.ts';
+import { eventually, PATIENCE_MS } from '../tools/eventually.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const main = join(root, 'src/cli/main.ts');
@@ -66,6 +68,20 @@ describe('rotunda kube-apiserver-operator', () => {
     assert.equal((await lease())?.spec?.holderIdentity ?? '', '');
   });
 
+  test('what may be handed back one day has RSA keys; another algorithm is for whoever asks for it', async () => {
+    for (const signer of await signers()) assert.equal(keyAlgorithmOf(loadSecret(signer).key), 'RSA-2048');
+    const name = 'localhost-serving-signer';
+    await api.kube.delete(SECRETS, { namespace: OPERATOR, name });
+    const child = start('--key-algorithm', 'p-256');
+    const made = await eventually('the new signer', async () =>
+      (await signers()).find(({ metadata }) => metadata?.name === name),
+    );
+    assert.equal(keyAlgorithmOf(loadSecret(made).key), 'P-256');
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    await ended;
+  });
+
   test('no key reaches the log', () => {
     assert.doesNotMatch(output, /PRIVATE KEY|"tls\.key"/);
   });
@@ -73,6 +89,11 @@ describe('rotunda kube-apiserver-operator', () => {
   const bad: [string, string[], RegExp][] = [
     ['a kubeconfig that is not there', ['--kubeconfig', '/does/not/exist'], /error: .*\/does\/not\/exist/],
     ['a rotation day of a week', ['--rotation-day', '168h'], /error: --rotation-day must be a duration from 1s to 24h/],
+    [
+      'keys that no token can be signed with',
+      ['--key-algorithm', 'Ed25519'],
+      /--key-algorithm must be one of RSA-2048, /,
+    ],
     ['an unknown flavor', ['--flavor', 'vanilla'], /error: --flavor must be kubernetes or openshift/],
     ['an address without a port', ['--listen', 'localhost'], /error: --listen must be <address>:<port>/],
   ];
@@ -80,7 +101,7 @@ describe('rotunda kube-apiserver-operator', () => {
     test(`${what}: one clear line and exit code 1`, () => {
       const { status, stderr } = spawnSync(process.execPath, [main, 'kube-apiserver-operator', ...args], {
         encoding: 'utf8',
-        timeout: 120_000,
+        timeout: PATIENCE_MS,
       });
       assert.equal(status, 1, stderr);
       assert.match(stderr, message);
@@ -88,8 +109,8 @@ describe('rotunda kube-apiserver-operator', () => {
   }
 
   let output = '';
-  function start(): ChildProcess {
-    const flags = ['--kubeconfig', join(dir, 'kubeconfig'), '--image', 'kube-apiserver:v1.33.0'];
+  function start(...more: string[]): ChildProcess {
+    const flags = ['--kubeconfig', join(dir, 'kubeconfig'), '--image', 'kube-apiserver:v1.33.0', ...more];
     const child = spawn(process.execPath, [main, 'kube-apiserver-operator', ...flags], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });

@@ -8,6 +8,7 @@ import { describe, test } from 'node:test';
 import { HttpKube } from '../../src/kube/client.ts';
 import { loadAccess } from '../../src/kube/kubeconfig.ts';
 import { NODES, SECRETS } from '../../src/kube/resource.ts';
+import { PATIENCE_MS } from '../tools/eventually.ts';
 import { inTerminal, main } from './cockpit.ts';
 
 describe('rotunda up', () => {
@@ -39,7 +40,7 @@ describe('rotunda up', () => {
   });
 
   test('in a terminal: lines that change in place until it is ready, and Ctrl-C ends it', {
-    timeout: 240_000,
+    timeout: 2 * PATIENCE_MS,
   }, async t => {
     const dir = mkdtempSync(join(tmpdir(), 'rotunda-up-'));
     const args = ['up', '--dir', dir, '--control-plane', '1', '--workers', '0'];
@@ -50,7 +51,7 @@ describe('rotunda up', () => {
       rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
     });
     if (running === undefined) return t.skip('there is no python3 to make a pseudo-terminal');
-    await running.until(/ready: https:\S+, kubeconfig \S+, console http:\S+/, 200_000);
+    await running.until(/ready: https:\S+, kubeconfig \S+, console http:\S+/);
     // The cursor goes up over the lines of all parts, and they are written again.
     assert.ok(running.text.includes('A\u001b[J'), 'lines are erased');
     assert.match(running.text, /\.\.\. kube-apiserver +revision 1 on 0 of 1 nodes/);

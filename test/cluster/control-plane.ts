@@ -13,6 +13,7 @@ import type { CertificateAndKey } from '../../src/pki/authority.ts';
 import { issueClient, issueServing, issueSigner } from '../../src/pki/issue.ts';
 import { systemKeys } from '../../src/pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../../src/pki/pem.ts';
+import { eventuallyDespiteErrors } from '../tools/eventually.ts';
 import type { Binaries } from './binaries.ts';
 
 /** A control plane of real programs on loopback: one etcd, one kube-apiserver, one kube-controller-manager. */
@@ -32,9 +33,6 @@ export interface ControlPlane {
 }
 
 const HOST = '127.0.0.1';
-/** Longest time any of the programs may take to answer; seconds on an idle machine. */
-const START_PATIENCE_MS = 120_000;
-const LOOK_EVERY_MS = 200;
 const STOP_PATIENCE_MS = 15_000;
 const LAST_LOG_BYTES = 3_000;
 
@@ -93,13 +91,13 @@ export async function startControlPlane(
     writeFileSync(adminKubeconfig, readFileSync(admin), { mode: 0o600 });
     const kube = new HttpKube(await loadAccess({ path: adminKubeconfig }));
     const logOf = (program: string) => readFileSync(join(dir, `${program}.log`), 'utf8').slice(-LAST_LOG_BYTES);
-    await until(
+    await eventuallyDespiteErrors(
       'kube-apiserver answers',
       () => kube.list(NAMESPACES, {}),
       () => logOf('kube-apiserver'),
     );
     start('kube-controller-manager', managerFlags(dir, adminKubeconfig, managerPort));
-    await until(
+    await eventuallyDespiteErrors(
       'the default ServiceAccount',
       () => kube.get(SERVICE_ACCOUNTS, { namespace: 'default', name: 'default' }),
       () => logOf('kube-controller-manager'),
@@ -220,21 +218,6 @@ async function freePorts(count: number): Promise<number[]> {
   const ports = servers.map(server => (server.address() as AddressInfo).port);
   await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))));
   return ports;
-}
-
-async function until(what: string, look: () => Promise<unknown>, log: () => string): Promise<void> {
-  const giveUpAt = Date.now() + START_PATIENCE_MS;
-  for (;;) {
-    try {
-      await look();
-      return;
-    } catch (error) {
-      if (Date.now() > giveUpAt) {
-        throw new Error(`waited in vain until ${what}: ${String(error)}\n${log()}`, { cause: error });
-      }
-    }
-    await new Promise(resolve => setTimeout(resolve, LOOK_EVERY_MS));
-  }
 }
 
 async function end(child: ChildProcess): Promise<void> {

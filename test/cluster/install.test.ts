@@ -1,12 +1,14 @@
 /** `kubectl apply -k manifests/` on a real API that has never heard of us. */
+
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
+import { PATIENCE_MS } from '../tools/eventually.ts';
 import { startControlPlane } from './control-plane.ts';
 import { findNeeds, MANIFESTS, MONITORING_DEFINITIONS } from './installed.ts';
 
 const found = await findNeeds();
-const LIMIT_MS = 180_000;
+const LIMIT_MS = PATIENCE_MS;
 
 test('applied without and with the kinds of the Prometheus Operator, and applied again', {
   skip: 'missing' in found && found.missing,
@@ -34,7 +36,7 @@ test('applied without and with the kinds of the Prometheus Operator, and applied
   );
 
   assert.equal(kubectl(['apply', '-f', '-'], MONITORING_DEFINITIONS).status, 0);
-  assert.equal(kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']).status, 0);
+  assert.equal(kubectl(['wait', '--for=condition=Established', '--timeout=10m', 'crd', '--all']).status, 0);
   const complete = apply();
   assert.equal(complete.status, 0, complete.stderr);
   // Pod security of the namespaces would be warned about here.

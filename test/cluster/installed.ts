@@ -7,6 +7,7 @@ import { systemClock } from '../../src/kube/clock.ts';
 import { listAll } from '../../src/kube/list.ts';
 import { PODS } from '../../src/kube/resource.ts';
 import { Heartbeat } from '../../src/local/heartbeat.ts';
+import { eventuallyDespiteErrors as eventually, PATIENCE_MS } from '../tools/eventually.ts';
 import { findKubectl } from '../tools/kubectl.ts';
 import { type Binaries, findBinaries } from './binaries.ts';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
@@ -14,10 +15,8 @@ import { type ControlPlane, startControlPlane } from './control-plane.ts';
 const run = promisify(execFile);
 export const MANIFESTS: string = join(import.meta.dirname, '..', '..', 'manifests');
 const MAIN = join(import.meta.dirname, '..', '..', 'src', 'cli', 'main.ts');
-const KUBECTL_LIMIT_MS = 120_000;
+const KUBECTL_LIMIT_MS = PATIENCE_MS;
 const MOST_OUTPUT_BYTES = 1 << 26;
-const LOOK_EVERY_MS = 250;
-const PATIENCE_MS = 120_000;
 const NODE_ADDRESS = '127.9.9.10';
 const LAST_LOG_BYTES = 4_000;
 
@@ -99,7 +98,7 @@ export class Installed {
     const installed = new Installed(cluster, kubectl, program);
     try {
       await kubectl(['apply', '-f', '-'], MONITORING_DEFINITIONS);
-      await kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
+      await kubectl(['wait', '--for=condition=Established', '--timeout=10m', 'crd', '--all']);
       await kubectl(['apply', '-k', MANIFESTS]);
       return installed;
     } catch (error) {
@@ -176,7 +175,7 @@ export class Installed {
   }
 
   async #podOf(namespace: string, labelSelector: string, index: number): Promise<string> {
-    const pods = await until(`pods ${labelSelector}`, async () => {
+    const pods = await eventually(`pods ${labelSelector}`, async () => {
       const { items } = await listAll(this.cluster.kube, PODS, { namespace, labelSelector });
       return items.length > index ? items : undefined;
     });
@@ -221,7 +220,7 @@ export class ComponentProcess {
 
   /** Waits until the log holds a text. */
   async says(text: string): Promise<void> {
-    await until(`"${text}" in the log of ${this.#log}:\n${this.log.slice(-LAST_LOG_BYTES)}`, async () => {
+    await eventually(`"${text}" in the log of ${this.#log}:\n${this.log.slice(-LAST_LOG_BYTES)}`, async () => {
       if (this.log.includes(text)) return true;
       if (!this.isRunning) throw new Error(`it ended:\n${this.log.slice(-LAST_LOG_BYTES)}`);
       return undefined;
@@ -230,24 +229,6 @@ export class ComponentProcess {
 }
 
 /** Waits for a value. What `look` throws is told when the patience is over. */
-export async function until<T>(
-  what: string,
-  look: () => Promise<T | undefined>,
-  patienceMs: number = PATIENCE_MS,
-): Promise<T> {
-  const giveUpAt = Date.now() + patienceMs;
-  for (;;) {
-    let problem: unknown;
-    try {
-      const found = await look();
-      if (found !== undefined) return found;
-    } catch (error) {
-      problem = error;
-    }
-    if (Date.now() > giveUpAt) throw new Error(`waited in vain for ${what}`, { cause: problem });
-    await new Promise(resolve => setTimeout(resolve, LOOK_EVERY_MS));
-  }
-}
 
 /** As much of the Prometheus Operator's definitions as it takes to store objects of its kinds. */
 export const MONITORING_DEFINITIONS: string = ['PrometheusRule', 'PodMonitor']

@@ -1,4 +1,5 @@
 /** The shipped roles against the requests that the components really make, as a real kube-apiserver writes them down. */
+
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { get } from 'node:https';
@@ -16,8 +17,9 @@ import { CONTROLLER_CONFIGS } from '../../src/machine-config-api/controller-conf
 import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS } from '../../src/machine-config-api/machine-config.ts';
 import { CONTROLLER_CONFIG_NAME, MCO_NAMESPACE } from '../../src/machine-config-api/names.ts';
 import { PathMap } from '../../src/staticpod/node/path-map.ts';
+import { eventuallyDespiteErrors as eventually } from '../tools/eventually.ts';
 import { accountName, describeAccess, readAccesses } from './audit.ts';
-import { findNeeds, type Installed, LEADING, until } from './installed.ts';
+import { findNeeds, type Installed, LEADING } from './installed.ts';
 import { describeRight, needs, rightsOf } from './rights.ts';
 import { DAEMON, MASTER, Scenario, SERVER, WORKER } from './scenario.ts';
 
@@ -105,7 +107,7 @@ describe('the roles that are installed', { skip: 'missing' in found && found.mis
     const key = { namespace: KA, name: 'kubelet-client' };
     const before = (await kube.get(SECRETS, key)).data?.['tls.crt'];
     await kube.patch(SECRETS, key, { type: 'merge', body: { metadata: { annotations: { [NOT_AFTER]: null } } } });
-    await until(
+    await eventually(
       'another certificate',
       async () => (await kube.get(SECRETS, key)).data?.['tls.crt'] !== before || undefined,
     );
@@ -116,7 +118,7 @@ describe('the roles that are installed', { skip: 'missing' in found && found.mis
   test('a machine gets its first config from the server', async () => {
     const port = await scenario.machineConfigServer();
     const root = await kube.get(CONFIG_MAPS, { namespace: 'kube-system', name: 'root-ca' });
-    const config = await until('an answer', () =>
+    const config = await eventually('an answer', () =>
       ask(`https://localhost:${port}/config/worker`, root.data?.['ca.crt']),
     );
     assert.match(config, /"ignition"/);
@@ -162,11 +164,11 @@ describe('the roles that are installed', { skip: 'missing' in found && found.mis
       ),
     ];
     const accesses = () => readAccesses(installed.auditLog, accountName(RECOVERY));
-    await until('both to watch', async () => {
+    await eventually('both to watch', async () => {
       const watches = accesses().filter(({ verb, resource }) => verb === 'watch' && resource === 'secrets');
       return new Set(watches.map(({ namespace }) => namespace)).size >= 4 || undefined;
     });
-    await until('files', async () => readdirSync(join(disk, 'certs')).includes('secrets') || undefined);
+    await eventually('files', async () => readdirSync(join(disk, 'certs')).includes('secrets') || undefined);
     for (const side of sides) assert.equal(await side.kill('SIGTERM'), 0, side.log);
   });
 

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { type Access, changedAccess } from '../../src/kube/access.ts';
 import { HttpKube } from '../../src/kube/client.ts';
 import { loadAccess } from '../../src/kube/kubeconfig.ts';
@@ -12,12 +12,8 @@ import { readRecord } from '../../src/local/container-record.ts';
 import { isRunning } from '../../src/local/process.ts';
 import { type LoadBalancer, startLoadBalancer } from '../../src/local/real/load-balancer.ts';
 import { backendsOf } from '../../src/local/real/real-api.ts';
-import type { Binaries } from './binaries.ts';
 
 const MAIN = new URL('../../src/cli/main.ts', import.meta.url).pathname;
-const LOOK_EVERY_MS = 250;
-/** Longest wait for anything; a bound for a machine that is busy with other things. */
-const PATIENCE_MS = 300_000;
 const LAST_WORDS = 3_000;
 
 export const CONTROL_PLANE = ['master-0', 'master-1', 'master-2'] as const;
@@ -26,15 +22,10 @@ export type NodeName = (typeof CONTROL_PLANE)[number];
 /** `rotunda up --real` in a process of its own, and a load balancer that outlives it. */
 export class RealCluster {
   readonly dir: string = mkdtempSync(join(tmpdir(), 'rotunda-real-'));
-  readonly #binaries: string;
   #balancer: LoadBalancer | undefined;
   #kube: HttpKube | undefined;
   #child: ChildProcess | undefined;
   #said = '';
-
-  constructor(binaries: Binaries) {
-    this.#binaries = dirname(binaries['kube-apiserver']);
-  }
 
   /** Resolves when it says that it is ready. */
   async start(dayMs: number): Promise<void> {
@@ -58,7 +49,8 @@ export class RealCluster {
   /** Starts it and does not wait for anything. */
   launch(dayMs: number) {
     const words = ['up', '--real', '--dir', this.dir, '--workers', '0', '--rotation-day', `${dayMs / 1000}s`];
-    const child = spawn(process.execPath, [MAIN, ...words, '--binaries', this.#binaries], {
+    // Without a folder of binaries: `up --real` finds what the suite found.
+    const child = spawn(process.execPath, [MAIN, ...words], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -144,23 +136,4 @@ export class RealCluster {
     }
     return undefined;
   }
-}
-
-export async function eventually<T>(
-  what: string,
-  find: () => Promise<T | undefined | false> | T | undefined | false,
-  detail: () => string = () => '',
-): Promise<T> {
-  const giveUpAt = Date.now() + PATIENCE_MS;
-  let last = '';
-  while (Date.now() < giveUpAt) {
-    try {
-      const found = await find();
-      if (found !== undefined && found !== false) return found;
-    } catch (error) {
-      last = error instanceof Error ? `${error.name}: ${error.message}` : JSON.stringify(error);
-    }
-    await new Promise(resolve => setTimeout(resolve, LOOK_EVERY_MS));
-  }
-  throw new Error(`waited in vain for ${what}. ${detail()} ${last}`);
 }

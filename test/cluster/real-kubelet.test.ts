@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Pod } from 'kubernetes-types/core/v1.d.ts';
+import { eventuallyDespiteErrors as eventually } from '../tools/eventually.ts';
 import { type Binaries, findBinaries } from './binaries.ts';
-import { eventually } from './real-cluster.ts';
 import { KubeletNode, missingForContainers } from './real-kubelet.ts';
 
 const binaries = findBinaries(['etcd', 'kubelet']);

@@ -19,12 +19,12 @@ import { basename, delimiter, dirname, join } from 'node:path';
 import type { Pod } from 'kubernetes-types/core/v1.d.ts';
 import { nodeAddress } from '../../src/local/addresses.ts';
 import { installPackage } from '../tools/debian.ts';
-import { eventually } from './real-cluster.ts';
+import { eventuallyDespiteErrors as eventually, PATIENCE_MS } from '../tools/eventually.ts';
 
 const NAMESPACE = 'k8s.io';
 const PAUSE = 'localhost/pause:1';
 const LAST_WORDS = 3_000;
-const COMMAND_LIMIT_MS = 60_000;
+const COMMAND_LIMIT_MS = PATIENCE_MS;
 
 /** Why containers cannot be run here; undefined when they can. Installs containerd where that is possible. */
 export function missingForContainers(): string | undefined {

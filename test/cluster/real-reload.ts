@@ -14,8 +14,8 @@ import type { CertificateAndKey } from '../../src/pki/authority.ts';
 import { issueClient, issueServing, issueSigner } from '../../src/pki/issue.ts';
 import { systemKeys } from '../../src/pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../../src/pki/pem.ts';
+import { eventuallyDespiteErrors as eventually } from '../tools/eventually.ts';
 import type { Binaries } from './binaries.ts';
-import { eventually } from './real-cluster.ts';
 
 const HOST = '127.0.0.1';
 const LAST_WORDS = 2_000;

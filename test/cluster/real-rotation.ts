@@ -13,7 +13,8 @@ import { type Chain, KUBE_APISERVER_CHAINS, type ObjectName, signersOf } from '.
 import { MANAGED_NAMESPACE } from '../../src/kube-apiserver/namespaces.ts';
 import { readCertificates } from '../../src/pki/pem.ts';
 import { bundleIn } from '../../src/trust/material.ts';
-import { CONTROL_PLANE, eventually, type RealCluster } from './real-cluster.ts';
+import { eventuallyDespiteErrors as eventually } from '../tools/eventually.ts';
+import { CONTROL_PLANE, type RealCluster } from './real-cluster.ts';
 import { LOAD_NAMESPACE } from './real-users.ts';
 
 /** A certificate that rotates. */

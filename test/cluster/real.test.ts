@@ -3,13 +3,16 @@
  * rotate through the very servers they belong to. Under constant load with certificates and tokens, through every name, every leaf is
  * replaced three times and every signer at least once, and one component after the other is killed. Nobody may notice.
  */
+
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { seconds } from '../../src/kube/duration.ts';
+import { KUBERNETES_VERSION } from '../../src/local/real/built-programs.ts';
 import type { Prober } from '../../src/trust/prober.ts';
-import { type Binaries, findBinaries, kubernetesVersion } from './binaries.ts';
-import { eventually, type NodeName, RealCluster } from './real-cluster.ts';
+import { eventuallyDespiteErrors as eventually } from '../tools/eventually.ts';
+import { findBinaries } from './binaries.ts';
+import { type NodeName, RealCluster } from './real-cluster.ts';
 import { realProber } from './real-edges.ts';
 import { ApiLoad, type LoadReport } from './real-load.ts';
 import { type Artefact, artefactsOf, etcdFollows, RotationCount, signersHaveSpread } from './real-rotation.ts';
@@ -37,7 +40,7 @@ const skip = 'missing' in binaries ? binaries.missing : false;
 describe('a cluster that serves itself', { skip, timeout: LIMIT_MS }, () => {
   let cluster: RealCluster;
   before(async () => {
-    cluster = new RealCluster(binaries as Binaries);
+    cluster = new RealCluster();
     await timed('bootstrapped and ready, with a kill -9 in the middle', async () => {
       cluster.launch(LONG_DAY_MS);
       await eventually('the first static pod', () => existsSync(cluster.pathOn('master-0', ETCD_MANIFEST)));
@@ -166,7 +169,7 @@ function tell(count: RotationCount, leaves: readonly Artefact[], signers: readon
     return `${rotations.reduce((sum, n) => sum + n, 0)} times, each ${Math.min(...rotations)} to ${Math.max(...rotations)}`;
   };
   say(
-    `Kubernetes ${kubernetesVersion()}: ${leaves.length} leaves rotated ${times(leaves)}; ` +
+    `Kubernetes ${KUBERNETES_VERSION}: ${leaves.length} leaves rotated ${times(leaves)}; ` +
       `${signers.length} signers ${times(signers)}`,
   );
 }

@@ -12,9 +12,10 @@ import { createIfMissing } from '../../src/kube/create-if-missing.ts';
 import { objectPath } from '../../src/kube/path.ts';
 import { NAMESPACES, NODES, PODS, resource, SERVICE_ACCOUNTS, SERVICES } from '../../src/kube/resource.ts';
 import { OPERAND_OBJECTS } from '../../src/kube-apiserver/operand-objects.ts';
+import { KUBERNETES_VERSION } from '../../src/local/real/built-programs.ts';
 import type { CertificateAndKey } from '../../src/pki/authority.ts';
-import { type Binaries, findBinaries, kubernetesVersion } from './binaries.ts';
-import { eventually } from './real-cluster.ts';
+import { eventuallyDespiteErrors as eventually } from '../tools/eventually.ts';
+import { type Binaries, findBinaries } from './binaries.ts';
 import {
   authority,
   clientOf,
@@ -37,7 +38,7 @@ const SNI = 'recovery.example';
 const POD_LOG = '/api/v1/namespaces/default/pods/reload/log';
 const API_SERVICES = resource('apiregistration.k8s.io/v1', 'APIService', 'apiservices', false);
 
-describe(`kube-apiserver ${skip === false ? `${kubernetesVersion()} ` : ''}and changed files`, { skip }, () => {
+describe(`kube-apiserver ${skip === false ? `${KUBERNETES_VERSION} ` : ''}and changed files`, { skip }, () => {
   let server: ReloadedServer;
   let admin: CertificateAndKey;
   let kube: HttpKube;

@@ -13,7 +13,8 @@ import {
   MCO_NAMESPACE,
 } from '../../src/machine-config-api/names.ts';
 import { systemKeys } from '../../src/pki/keys.ts';
-import { type Component, type ComponentProcess, Installed, LEADING, type Needs, until } from './installed.ts';
+import { eventuallyDespiteErrors as eventually } from '../tools/eventually.ts';
+import { type Component, type ComponentProcess, Installed, LEADING, type Needs } from './installed.ts';
 import { PretendKubelet } from './pretend-kubelet.ts';
 
 export const MASTER = 'master-0';
@@ -76,7 +77,7 @@ export class Scenario {
   /** Begins a cluster: with nobody to say otherwise, etcd is founded on the one node. */
   async etcdOperator(): Promise<void> {
     await this.#lead('etcd-operator');
-    await until('revision 1 of etcd on its node', async () => {
+    await eventually('revision 1 of etcd on its node', async () => {
       const { status } = await this.kube.get(ETCDS, CLUSTER);
       return status?.nodeStatuses?.some(({ currentRevision }) => (currentRevision ?? 0) >= 1) || undefined;
     });
@@ -84,11 +85,11 @@ export class Scenario {
 
   async kubeApiserverOperator(): Promise<void> {
     await this.#lead('kube-apiserver-operator');
-    await until('kube-apiserver to be available', async () => {
+    await eventually('kube-apiserver to be available', async () => {
       const { status } = await this.kube.get(CLUSTER_OPERATORS, { name: 'kube-apiserver' });
       return status?.conditions?.some(({ type, status: is }) => type === 'Available' && is === 'True') || undefined;
     });
-    await until('nothing to be degraded', async () => {
+    await eventually('nothing to be degraded', async () => {
       const { status } = await this.kube.get(KUBE_API_SERVERS, CLUSTER);
       const isDegraded = ({ type, status: is }: { type: string; status: string }) =>
         type.endsWith('Degraded') && is === 'True';
@@ -102,7 +103,7 @@ export class Scenario {
     await this.#lead('machine-config-operator');
     await this.#lead('machine-config-controller');
     for (const name of ['master', 'worker']) {
-      await until(`a rendered config of pool ${name}`, async () => {
+      await eventually(`a rendered config of pool ${name}`, async () => {
         const { spec } = await this.kube.get(MACHINE_CONFIG_POOLS, { name });
         return spec?.configuration?.name || undefined;
       });
@@ -130,7 +131,7 @@ export class Scenario {
     const credentials = ['--node-kubeconfig', kubelet];
     await this.#start(DAEMON, [...where, ...credentials, ...ports, '--no-kubelet-healthz-enabled']);
     const { metadata } = await this.kube.get(CONTROLLER_CONFIGS, { name: CONTROLLER_CONFIG_NAME });
-    await until('the agent to have synced', async () => {
+    await eventually('the agent to have synced', async () => {
       const { annotations = {} } = (await this.kube.get(NODES, { name: WORKER })).metadata ?? {};
       const synced = annotations[LAST_SYNCED_CONTROLLER_CONFIG];
       return (synced !== undefined && Number(synced) >= Number(metadata?.resourceVersion)) || undefined;

@@ -1,4 +1,5 @@
 /** The console in a real browser, over a cluster on this machine whose servers are stand-ins. */
+
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,6 +14,7 @@ import { SECRETS, SERVICE_ACCOUNTS } from '../../src/kube/resource.ts';
 import { type LocalCluster, startLocalCluster } from '../../src/local/cluster.ts';
 import { MACHINE_CONFIG_POOLS } from '../../src/machine-config-api/machine-config.ts';
 import type { Prober } from '../../src/trust/prober.ts';
+import { PATIENCE_MS } from '../tools/eventually.ts';
 import { Browser, barriers, findChromium, NO_CHROMIUM, shoot } from './browser.ts';
 
 const chromium = findChromium();
@@ -34,12 +36,10 @@ const PAGES = [
   ['events', '#/events', 'SecretCreated'],
 ] as const;
 /** Long: a busy machine is no fault of the page. */
-const PATIENCE_MS = 180_000;
-const LONGEST_MS = 540_000;
 
 describe('the console in a browser', {
   skip: chromium === undefined ? NO_CHROMIUM : false,
-  timeout: LONGEST_MS,
+  timeout: 3 * PATIENCE_MS,
 }, () => {
   let dir = '';
   let cluster: LocalCluster;

@@ -41,21 +41,6 @@ export async function testCluster(): Promise<TestCluster> {
   };
 }
 
-/** Longest time a test waits for something that happens by itself. */
-const PATIENCE_MS = 120_000;
-const LOOK_EVERY_MS = 50;
-
-/** Looks again and again until `look` gives something; what happens in the background has no signal to wait for. */
-export async function eventually<T>(what: string, look: () => Promise<T | undefined | false>): Promise<T> {
-  const giveUpAt = Date.now() + PATIENCE_MS;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined && found !== false) return found;
-    if (Date.now() > giveUpAt) throw new Error(`waited ${PATIENCE_MS / 1000} s for ${what}`);
-    await new Promise(resolve => setTimeout(resolve, LOOK_EVERY_MS));
-  }
-}
-
 /** The failure a call ends with. */
 export async function failure(call: Promise<unknown>): Promise<KubeError> {
   try {

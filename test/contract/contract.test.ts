@@ -7,6 +7,13 @@ import { after, before, describe, test } from 'node:test';
 import type { CustomResourceDefinition } from 'kubernetes-types/apiextensions/v1.d.ts';
 import type { SelfSubjectAccessReview } from 'kubernetes-types/authorization/v1.d.ts';
 import type { ConfigMap, Pod, Secret } from 'kubernetes-types/core/v1.d.ts';
+import { liveObjects } from '../../src/certrotation/ensure.ts';
+import { ObjectLocks } from '../../src/certrotation/locks.ts';
+import { RECREATED, SET_ASIDE_TYPE } from '../../src/certrotation/recreate.ts';
+import { ensureSigner } from '../../src/certrotation/signer.ts';
+import { systemClock } from '../../src/kube/clock.ts';
+import { days } from '../../src/kube/duration.ts';
+import { recordingEvents } from '../../src/kube/events.ts';
 import { Informer } from '../../src/kube/informer.ts';
 import { listAll } from '../../src/kube/list.ts';
 import type { WatchEvent } from '../../src/kube/port.ts';
@@ -23,7 +30,9 @@ import {
   resource,
   SECRETS,
 } from '../../src/kube/resource.ts';
-import { eventually, failure, type TestCluster, testCluster } from './cluster.ts';
+import { systemKeys } from '../../src/pki/keys.ts';
+import { eventually } from '../tools/eventually.ts';
+import { failure, type TestCluster, testCluster } from './cluster.ts';
 
 let cluster: TestCluster;
 let ns: string;
@@ -32,6 +41,56 @@ before(async () => {
   ns = await cluster.namespace();
 });
 after(() => cluster.close());
+
+test('a Secret of the wrong type is made anew with all that it has, also after a stop in the middle (spec 10, 8.4)', async () => {
+  const { kube } = cluster;
+  const config = { namespace: ns, name: 'wrong-type', validityMs: days(30), refreshMs: days(15) };
+  const events = recordingEvents();
+  const parts = { clock: systemClock, keys: systemKeys, events, locks: new ObjectLocks() };
+  const rotation = { ...parts, kube, objects: liveObjects(kube) };
+  const ensured = await ensureSigner({ ...config, name: 'right-type', keyAlgorithm: 'P-256' }, rotation);
+  assert.ok(ensured.outcome === 'ready');
+  const { metadata, data = {} } = await kube.get(SECRETS, { namespace: ns, name: 'right-type' });
+  const owner = await kube.create(CONFIG_MAPS, configMap('owner-of-wrong-type'));
+  const ownerReferences = [
+    { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner-of-wrong-type', uid: owner.metadata?.uid ?? '' },
+  ];
+  const { annotations = {}, labels = {} } = metadata ?? {};
+  const before = await kube.create(SECRETS, {
+    metadata: { namespace: ns, name: 'wrong-type', annotations: { ...annotations, a: '1' }, labels, ownerReferences },
+    type: 'SecretTypeTLS',
+    data: { ...data, extra: 'eA==' },
+  });
+  const untilDeleted = new Promise<void>(resolve => {
+    const stopping = new Proxy(kube, {
+      get: (target, verb: 'create') =>
+        verb === 'create' && events.events.some(({ reason }) => reason === 'SecretDeleted')
+          ? () => new Promise(() => resolve())
+          : (target[verb] as () => unknown).bind(target),
+    });
+    void ensureSigner(config, { ...parts, kube: stopping, objects: liveObjects(kube) });
+  });
+  await untilDeleted;
+  await assert.rejects(kube.get(SECRETS, config), { code: 404 });
+  const result = await ensureSigner(config, rotation);
+  assert.ok(result.outcome === 'ready' && !result.regenerated);
+  const after = await kube.get(SECRETS, config);
+  assert.deepEqual(
+    [after.type, after.data, after.metadata?.labels, after.metadata?.ownerReferences, after.metadata?.annotations],
+    [
+      'kubernetes.io/tls',
+      before.data,
+      labels,
+      ownerReferences,
+      { ...annotations, a: '1', [RECREATED]: before.metadata?.uid },
+    ],
+  );
+  const { items } = await kube.list(SECRETS, { namespace: ns });
+  assert.deepEqual(
+    items.filter(({ type }) => type === SET_ASIDE_TYPE),
+    [],
+  );
+});
 
 describe('objects', () => {
   test('create fills in what the server owns, get gives the same object', async () => {

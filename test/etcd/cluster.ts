@@ -22,10 +22,9 @@ import { Informer } from '../../src/kube/informer.ts';
 import type { Kube } from '../../src/kube/port.ts';
 import { CONFIG_MAPS, NAMESPACES, NODES, PODS, SECRETS } from '../../src/kube/resource.ts';
 import { formatRfc3339 } from '../../src/kube/time.ts';
+import { eventuallyDespiteErrors } from '../tools/eventually.ts';
 import { LocalNode } from './node.ts';
 
-const FOUNDING_LIMIT_MS = 180_000;
-const REVIVAL_LIMIT_MS = 120_000;
 const LIMITS = { dialMs: seconds(2), requestMs: seconds(4) };
 
 /** A cluster with a real etcd: the API in process, the operator's own controllers, and nodes that run what the manifests say. */
@@ -114,7 +113,7 @@ export class RealCluster {
   /** Starts a member that was stopped, and tells when it serves, as its kubelet does. */
   async revive(node: LocalNode): Promise<void> {
     node.start();
-    await this.until(`the member on ${node.name}`, () => this.#isServing(node), REVIVAL_LIMIT_MS);
+    await this.until(`the member on ${node.name}`, () => this.#isServing(node));
     await this.#mirror(node, true);
   }
 
@@ -127,18 +126,8 @@ export class RealCluster {
   }
 
   /** Waits for something to become true. */
-  async until<T>(
-    what: string,
-    look: () => Promise<T | undefined | false> | T | undefined | false,
-    limitMs: number,
-  ): Promise<T> {
-    const end = Date.now() + limitMs;
-    for (;;) {
-      const found = await Promise.resolve(look()).catch(() => undefined);
-      if (found !== undefined && found !== false) return found;
-      if (Date.now() > end) throw new Error(`waited ${limitMs} ms for ${what}\n${await this.#report()}`);
-      await new Promise(resolve => setTimeout(resolve, 50));
-    }
+  async until<T>(what: string, look: () => Promise<T | undefined | false> | T | undefined | false): Promise<T> {
+    return eventuallyDespiteErrors(what, look, () => this.#report());
   }
 
   /** The members are known to all, every node runs the latest revision, and it is this one or a later one. */
@@ -158,17 +147,13 @@ export class RealCluster {
 
   /** The cluster has been founded: as many voters as nodes, all of them healthy, and nothing is under way. */
   async founded(): Promise<number> {
-    return this.until(
-      'a vote for every node and a settled rollout',
-      async () => {
-        const revision = await this.settled();
-        if (revision === undefined) return undefined;
-        const health = await this.gateway.health();
-        const areAllVoters = health.every(({ healthy, member }) => healthy && !member.isLearner);
-        return health.length === this.nodes.length && areAllVoters ? revision : undefined;
-      },
-      FOUNDING_LIMIT_MS,
-    );
+    return this.until('a vote for every node and a settled rollout', async () => {
+      const revision = await this.settled();
+      if (revision === undefined) return undefined;
+      const health = await this.gateway.health();
+      const areAllVoters = health.every(({ healthy, member }) => healthy && !member.isLearner);
+      return health.length === this.nodes.length && areAllVoters ? revision : undefined;
+    });
   }
 
   /** Takes the annotations of a Secret away that say how long it lives: the way to force a rotation. */

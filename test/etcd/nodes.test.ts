@@ -19,7 +19,6 @@ import { findEtcd, NO_ETCD } from './binary.ts';
 import { RealCluster } from './cluster.ts';
 
 const binary = findEtcd();
-const STEP_LIMIT_MS = 180_000;
 
 describe('nodes come and go', { skip: binary === undefined ? NO_ETCD : false }, () => {
   let cluster: RealCluster;
@@ -44,31 +43,25 @@ describe('nodes come and go', { skip: binary === undefined ? NO_ETCD : false }, 
     secrets.subscribe({ add: check, update: (_, secret) => check(secret) });
 
     await cluster.force('etcd-signer');
-    await cluster.until(
-      'the new CA in the bundle',
-      () => cluster.said().some(line => line.startsWith('published new CA bundles')),
-      STEP_LIMIT_MS,
+    await cluster.until('the new CA in the bundle', () =>
+      cluster.said().some(line => line.startsWith('published new CA bundles')),
     );
     assert.equal(await cluster.follows('etcd-signer'), false, 'the rotation is under way');
     const added = await cluster.addNode(3);
-    await cluster.until(
-      'a vote for the new node',
-      async () =>
-        (await cluster.gateway.health()).some(
-          ({ member, healthy }) => member.name === added.name && !member.isLearner && healthy,
-        ),
-      STEP_LIMIT_MS,
+    await cluster.until('a vote for the new node', async () =>
+      (await cluster.gateway.health()).some(
+        ({ member, healthy }) => member.name === added.name && !member.isLearner && healthy,
+      ),
     );
     const gone = (await cluster.gateway.health()).find(({ member }) => member.name === 'master-2');
     await cluster.gateway.remove(gone?.member.id ?? '');
     await cluster.removeNode('master-2');
 
-    await cluster.until('the signer in use', () => cluster.follows('etcd-signer'), STEP_LIMIT_MS);
+    await cluster.until('the signer in use', () => cluster.follows('etcd-signer'));
     // How many revisions that takes depends on when the nodes come and go; in the end every leaf is of the new signer.
     await cluster.until(
       'leaves of the new signer on every node',
       async () => (await areAllOfTheSignerInUse()) && cluster.settled(revision + 2),
-      STEP_LIMIT_MS,
     );
     await Promise.all(checks);
     assert.ok(leaves >= 2, 'the new node has got its leaves');
@@ -85,14 +78,10 @@ describe('nodes come and go', { skip: binary === undefined ? NO_ETCD : false }, 
     assert.equal((await of2()).length, 3);
     await clean(new Date(Date.now() + GRACE_MS + hours(1)));
     assert.deepEqual(await of2(), []);
-    await cluster.until(
-      'an aggregate without the node',
-      async () => {
-        const { data = {} } = await cluster.kube.get(SECRETS, { namespace: ETCD_NAMESPACE, name: ALL_CERTS });
-        return !Object.keys(data).some(key => key.includes('master-2'));
-      },
-      STEP_LIMIT_MS,
-    );
+    await cluster.until('an aggregate without the node', async () => {
+      const { data = {} } = await cluster.kube.get(SECRETS, { namespace: ETCD_NAMESPACE, name: ALL_CERTS });
+      return !Object.keys(data).some(key => key.includes('master-2'));
+    });
   });
 
   async function areAllOfTheSignerInUse(): Promise<boolean> {

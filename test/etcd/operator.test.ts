@@ -1,4 +1,5 @@
 /** `rotunda etcd-operator` as a process of its own, against an API without any node. */
+
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,7 +11,7 @@ import { load } from 'js-yaml';
 import type { CustomResourceDefinition } from 'kubernetes-types/apiextensions/v1.d.ts';
 import { type Api, startApi } from '../../src/api/api.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS } from '../../src/kube/resource.ts';
-import { eventually } from '../contract/cluster.ts';
+import { eventually, PATIENCE_MS } from '../tools/eventually.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const main = join(root, 'src/cli/main.ts');
@@ -62,7 +63,7 @@ describe('rotunda etcd-operator', () => {
   test('an unknown layout is one clear line and no start', () => {
     const { status, stderr } = spawnSync(process.execPath, [main, 'etcd-operator', '--layout', '4.15'], {
       encoding: 'utf8',
-      timeout: 60_000,
+      timeout: PATIENCE_MS,
     });
     assert.ok(status, stderr);
     assert.match(stderr, /^error: --layout must be 4\.16 or later, found "4\.15"\n*$/);

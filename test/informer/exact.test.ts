@@ -13,13 +13,13 @@ import { type Api, startApi } from '../../src/api/api.ts';
 import type { Connection } from '../../src/kube/access.ts';
 import { loadAccess } from '../../src/kube/kubeconfig.ts';
 import { CONFIG_MAPS } from '../../src/kube/resource.ts';
+import { eventually } from '../tools/eventually.ts';
 import { assertExact, assertOrdered, Chronicle, type Heard, idOf, type Selects } from './chronicle.ts';
 import { type Fault, FaultProxy, type FaultProxyOptions } from './fault-proxy.ts';
 import { Follower } from './follower.ts';
 import { ForeignFollower } from './foreign-follower.ts';
 import { Mutations } from './mutations.ts';
 import { below, type Random, seeded } from './seeded.ts';
-import { until } from './until.ts';
 
 const MUTATIONS = 10_000;
 /** Changes wait while the informer is further behind than this, so that faults meet it all along the way. */
@@ -57,7 +57,7 @@ describe(`an informer through ${MUTATIONS} changes over a connection that breaks
     await change(mutations, MOST_BEHIND, () => chronicle.version - follower.version);
     await caughtUp(follower.informer, chronicle);
     await stop(proxy, follower);
-    await until('the API has no watch left', () => api.watches() === 0);
+    await eventually('the API has no watch left', () => api.watches() === 0);
     await chronicle.end();
     t.diagnostic(`${mutations.count} changes, ${follower.failures} failures heard of, ${summary(proxy)}`);
     chronicle.assertHolds(mutations.acknowledged);
@@ -133,7 +133,7 @@ describe(`an informer through ${MUTATIONS} changes over a connection that breaks
     await change(mutations, FOREIGN_MOST_BEHIND, () => chronicle.version - foreign.version);
     await caughtUp(foreign, chronicle);
     // Stopped while it waits for its next attempt, it would go on.
-    await until('its watch is open', () => proxy.open === 1);
+    await eventually('its watch is open', () => proxy.open === 1);
     await foreign.stop();
     await chronicle.end();
     t.diagnostic(`${mutations.count} changes, restarted ${foreign.restarts} times, ${summary(proxy)}`);
@@ -159,7 +159,7 @@ describe('stopping an informer', () => {
       await stopping;
       await stop(proxy, follower);
     }
-    await until('the API has no watch left', () => api.watches() === 0);
+    await eventually('the API has no watch left', () => api.watches() === 0);
   });
 });
 
@@ -207,7 +207,7 @@ async function compactAfter(mutations: Mutations): Promise<void> {
 async function change(mutations: Mutations, mostBehind: number, behind: () => number): Promise<void> {
   while (mutations.count < MUTATIONS) {
     await mutations.burst();
-    if (behind() > mostBehind) await until('the informer catches up', () => behind() < mostBehind / 2);
+    if (behind() > mostBehind) await eventually('the informer catches up', () => behind() < mostBehind / 2);
   }
   await mutations.settled();
 }
@@ -217,7 +217,7 @@ interface Listing {
 }
 
 async function caughtUp(cache: Listing, chronicle: Chronicle, selects?: Selects): Promise<void> {
-  await until('the cache equals the store', async () => {
+  await eventually('the cache equals the store', async () => {
     const { items } = await api.kube.list(CONFIG_MAPS);
     const [stored, known] = [
       items.filter(item => selects?.(item) ?? true),
@@ -242,9 +242,9 @@ function isSame(a: readonly string[], b: readonly string[]): boolean {
 async function stop(proxy: FaultProxy, follower: Follower): Promise<void> {
   await follower.informer.stop();
   const told = follower.heard.length;
-  await until('no request is under way after the stop', () => proxy.open === 0);
+  await eventually('no request is under way after the stop', () => proxy.open === 0);
   await follower.kube.close();
-  await until('no connection is open after the close', () => proxy.sockets.size === 0);
+  await eventually('no connection is open after the close', () => proxy.sockets.size === 0);
   assert.equal(follower.heard.length, told, 'nothing is told after a stop');
 }
 

@@ -17,10 +17,10 @@ import type { ControllerConfigSpec } from '../../src/machine-config-api/controll
 import { mergeIgnition } from '../../src/machine-config-api/ignition/merge.ts';
 import { readIgnition } from '../../src/machine-config-api/ignition/read.ts';
 import { type IgnitionConfig, IgnitionError } from '../../src/machine-config-api/ignition/types.ts';
+import { buildGo } from './go-program.ts';
 import { find, run } from './program.ts';
 
-const go = find('go');
-const skip = go ? false : 'go is not installed';
+const skip = find('go') ? false : 'go is not installed';
 
 interface Answer {
   ok: boolean;
@@ -35,15 +35,7 @@ describe("Ignition's Go library agrees with ours", { skip }, () => {
   let missing: string | undefined;
 
   before(async () => {
-    const cwd = fileURLToPath(new URL('ignition-go', import.meta.url));
-    const env = { CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOFLAGS: '-mod=readonly' };
-    await run(go!, ['build', '-o', program, '.'], { cwd, env }).catch((error: Error) => {
-      if (
-        !/dial tcp|no such host|i\/o timeout|connection refused|proxyconnect|module lookup disabled/.test(error.message)
-      )
-        throw error;
-      missing = 'the modules of github.com/coreos/ignition/v2 cannot be had here';
-    });
+    missing = await buildGo(fileURLToPath(new URL('ignition-go', import.meta.url)), program);
   });
   after(() => rmSync(folder, { recursive: true }));
 

@@ -27,8 +27,6 @@ import { issueClient, issueServing, issueSigner } from '../../src/pki/issue.ts';
 import { systemKeys } from '../../src/pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../../src/pki/pem.ts';
 
-const LONGEST_WAIT_MS = 30_000;
-const POLL_MS = 50;
 /** Where the operator may say what it does, for whoever wants to know. */
 const logFile = process.env.ROTUNDA_TEST_LOG;
 
@@ -139,25 +137,6 @@ export function fileOn(node: LocalNode, path: string): string {
   return readFileSync(join(node.root, path), 'utf8');
 }
 
-export async function eventually<T>(
-  what: string,
-  find: () => Promise<T | undefined | false>,
-  longestWaitMs = LONGEST_WAIT_MS,
-): Promise<T> {
-  const deadline = performance.now() + longestWaitMs;
-  let last: unknown;
-  for (;;) {
-    try {
-      const found = await find();
-      if (found !== undefined && found !== false) return found;
-    } catch (error) {
-      last = error;
-    }
-    if (performance.now() > deadline) throw new Error(`waited ${longestWaitMs / 1000} s for: ${what}`, { cause: last });
-    await new Promise(resolve => setTimeout(resolve, POLL_MS));
-  }
-}
-
 export const ISSUE = { keys: systemKeys, algorithm: 'P-256', lifetimeMs: days(30) } as const;
 
 export const newCa = (commonName: string): Promise<CertificateAndKey> =>
@@ -176,4 +155,5 @@ export function pairData({ chain, key }: CertificateAndKey): Record<string, stri
 
 export const base64 = (text: string): string => Buffer.from(text).toString('base64');
 export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+export { eventuallyDespiteErrors as eventually } from '../tools/eventually.ts';
 export { OPERAND_NAMESPACE };

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type PluginCall, runPlugin } from '../../src/kube/exec-credential.ts';
+import { PATIENCE_MS } from '../tools/eventually.ts';
 
 const run = (script: string, change: Partial<PluginCall> = {}) =>
   runPlugin({
     command: process.execPath,
     args: ['-e', script],
     env: process.env,
-    timeoutMs: 10_000,
+    timeoutMs: PATIENCE_MS,
     largestOutput: 1000,
     ...change,
   });
@@ -26,7 +27,7 @@ describe('a credential plugin as a process', () => {
   it('that hangs, or leaves a child holding its output, is ended', async () => {
     await assert.rejects(run('setInterval(() => {}, 1000)', { timeoutMs: 300 }), /gave no answer within 0.3 s/);
     const orphan =
-      'require("child_process").spawn(process.execPath, ["-e", "setTimeout(() => {}, 3000)"], { stdio: "inherit", detached: true })';
+      'require("child_process").spawn(process.execPath, ["-e", "setTimeout(() => {}, 60_000)"], { stdio: "inherit", detached: true })';
     await assert.rejects(run(orphan, { timeoutMs: 500 }), /gave no answer within 0.5 s/);
   });
   it('that writes too much is ended', async () => {

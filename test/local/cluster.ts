@@ -10,6 +10,7 @@ import { NAMESPACES, PODS } from '../../src/kube/resource.ts';
 import { LocalNode, type LocalNodeOptions, MANIFESTS } from '../../src/local/node.ts';
 import { writeFileAtomically } from '../../src/staticpod/node/atomic-write.ts';
 import { systemFiles } from '../../src/staticpod/node/files.ts';
+import { eventually } from '../tools/eventually.ts';
 
 export const NAMESPACE = 'test';
 
@@ -88,22 +89,6 @@ export async function writeManifest(root: string, file: string, content: Pod | s
   const files = systemFiles();
   await files.makeDirectory(join(root, MANIFESTS));
   await writeFileAtomically(files, join(root, MANIFESTS, file), Buffer.from(text), 0o600);
-}
-
-const LONGEST_WAIT_MS = 20_000;
-
-/** Looks until `find` gives something, and says what it last saw when it does not. */
-export async function eventually<T>(
-  what: string,
-  find: () => T | undefined | false | Promise<T | undefined | false>,
-): Promise<T> {
-  const deadline = Date.now() + LONGEST_WAIT_MS;
-  for (;;) {
-    const found = await find();
-    if (found !== undefined && found !== false) return found;
-    if (Date.now() > deadline) throw new Error(`waited ${LONGEST_WAIT_MS / 1000} s for: ${what}`);
-    await new Promise(resolve => setTimeout(resolve, 10));
-  }
 }
 
 /** Waits until the pod in the API is as wanted. */

@@ -17,7 +17,7 @@ import { machineConfigPart } from '../../src/local/machine-config-part.ts';
 import { MACHINE_CONFIG_POOLS } from '../../src/machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_STATE } from '../../src/machine-config-api/names.ts';
 import { readCertificates } from '../../src/pki/pem.ts';
-import { eventually } from '../contract/cluster.ts';
+import { eventually } from '../tools/eventually.ts';
 
 const SIGNER = { namespace: 'openshift-kube-apiserver-operator', name: 'kube-apiserver-to-kubelet-signer' };
 const LEAF = { namespace: 'openshift-kube-apiserver', name: 'kubelet-client' };

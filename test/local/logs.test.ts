@@ -9,9 +9,9 @@ import { startApi } from '../../src/api/api.ts';
 import { NAMESPACES } from '../../src/kube/resource.ts';
 import { LocalNode } from '../../src/local/node.ts';
 import { localPodLogs } from '../../src/local/pod-logs.ts';
+import { eventually } from '../tools/eventually.ts';
 import {
   atEnd,
-  eventually,
   eventuallyPod,
   fastClock,
   isReady,

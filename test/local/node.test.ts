@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { CONFIG_MAPS, EVENTS, LEASES, NODES, PODS, SECRETS } from '../../src/kube/resource.ts';
 import { MANIFESTS } from '../../src/local/node.ts';
+import { eventually } from '../tools/eventually.ts';
 import {
-  eventually,
   eventuallyLogged,
   eventuallyPod,
   fastClock,

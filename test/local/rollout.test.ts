@@ -17,15 +17,8 @@ import { issueClient, issueServing, issueSigner } from '../../src/pki/issue.ts';
 import { systemKeys } from '../../src/pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../../src/pki/pem.ts';
 import { nodePod as staticPodProgram } from '../../src/staticpod/node-pod.ts';
-import {
-  atEnd,
-  eventually,
-  isAlive,
-  isReady,
-  NAMESPACE,
-  temporaryDirectory,
-  eventuallyPod as waitForPod,
-} from './cluster.ts';
+import { eventually, PATIENCE_MS } from '../tools/eventually.ts';
+import { atEnd, isAlive, isReady, NAMESPACE, temporaryDirectory, eventuallyPod as waitForPod } from './cluster.ts';
 
 const CERT_DIR = '/etc/kubernetes/static-pod-resources/kube-apiserver-certs';
 const ISSUE = { keys: systemKeys, lifetimeMs: 24 * 3_600_000, algorithm: 'P-256' as const };
@@ -306,7 +299,7 @@ test('an installer brings a revision to a node; certificates change under the ru
     previous: false,
     timestamps: false,
     tailLines: 3,
-    signal: AbortSignal.timeout(5000),
+    signal: AbortSignal.timeout(PATIENCE_MS),
   });
   for await (const chunk of await read) logs.push(Buffer.from(chunk).toString());
   assert.equal(logs.join('').trimEnd().split('\n').length, 3);

@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url';
 import { type Api, startApi } from '../../src/api/api.ts';
 import { NAMESPACES, PODS } from '../../src/kube/resource.ts';
 import { MANIFESTS } from '../../src/local/node.ts';
+import { eventually } from '../tools/eventually.ts';
 import {
   atEnd,
-  eventually,
   eventuallyPod,
   isReady,
   NAMESPACE,

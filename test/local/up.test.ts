@@ -2,24 +2,30 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
+import { createInterface } from 'node:readline';
 import { describe, type TestContext, test } from 'node:test';
+import type { VerifiedEdge } from '../../src/cli/verify/run.ts';
 import { CLUSTER_OPERATORS } from '../../src/controller/cluster-operator-status.ts';
 import { readEndpoints } from '../../src/etcd/client/endpoints.ts';
 import { GatewayClient } from '../../src/etcd/client/gateway.ts';
 import { materialFromCluster } from '../../src/etcd/client/material.ts';
-import { ETCD_NAMESPACE } from '../../src/etcd/names.ts';
+import { OPERATOR_LEASE as ETCD_LEASE, ETCD_NAMESPACE } from '../../src/etcd/names.ts';
 import { HttpKube } from '../../src/kube/client.ts';
 import { loadAccess } from '../../src/kube/kubeconfig.ts';
-import { PODS, SECRETS } from '../../src/kube/resource.ts';
+import { LEASES, NODES, PODS, SECRETS } from '../../src/kube/resource.ts';
+import { OPERATOR_LEASE } from '../../src/kube-apiserver/namespaces.ts';
 import { KUBE_API_SERVERS } from '../../src/kube-apiserver/resources.ts';
+import { CONTROLLER_LEASE, OPERATOR_LEASE as MCO_LEASE } from '../../src/machine-config-api/names.ts';
 import { findEtcd, NO_ETCD } from '../etcd/binary.ts';
 import { LoadClient } from '../etcd/load.ts';
 
 const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
 const binary = findEtcd();
+const ETCD_CA = 'configmaps/etcd-all-bundles/server-ca-bundle.crt';
+const LEASES_OF_UP = [OPERATOR_LEASE, ETCD_LEASE, MCO_LEASE, CONTROLLER_LEASE];
 
 class Up {
   readonly dir: string;
@@ -60,6 +66,36 @@ class Up {
 
   run(command: 'down' | 'status', ...args: readonly string[]): { status: number | null; stdout: string } {
     return spawnSync(process.execPath, [main, command, '--dir', this.dir, ...args], { encoding: 'utf8' });
+  }
+
+  verify(...args: readonly string[]) {
+    const words = [main, 'verify', '--kubeconfig', join(this.dir, 'kubeconfig'), '-o', 'json', ...args];
+    const { status, stdout } = spawnSync(process.execPath, words, { encoding: 'utf8' });
+    return { status, edges: (JSON.parse(stdout) as { edges: VerifiedEdge[] }).edges };
+  }
+
+  /** A copy of what the nodes have of certificates, for tests that spoil it: agents would mend the original. */
+  copyOfNodes(t: TestContext): string {
+    const copy = mkdtempSync(join(tmpdir(), 'rotunda-nodes-'));
+    t.after(() => rmSync(copy, { recursive: true }));
+    const wanted =
+      /^(?:[^/]+(?:\/(?:etc(?:\/kubernetes(?:\/.*)?)?|var(?:\/lib(?:\/kubelet(?:\/pki(?:\/.*)?)?)?)?))?)?$/;
+    const nodes = join(this.dir, 'nodes');
+    cpSync(nodes, copy, { recursive: true, filter: source => wanted.test(relative(nodes, source)) });
+    return copy;
+  }
+
+  /** An operator in a process of its own, and what it says. */
+  operator(t: TestContext, name: string) {
+    const flags = ['--kubeconfig', join(this.dir, 'kubeconfig')];
+    const child = spawn(process.execPath, [main, name, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
+    t.after(() => child.kill('SIGKILL'));
+    const lines = createInterface({ input: child.stdout });
+    const says = async (wanted: RegExp): Promise<Record<string, unknown>> => {
+      for await (const line of lines) if (wanted.test(line)) return JSON.parse(line) as Record<string, unknown>;
+      throw new Error(`${name} ended without saying ${wanted}`);
+    };
+    return { says };
   }
 
   async kube(t: TestContext): Promise<HttpKube> {
@@ -133,12 +169,101 @@ describe('rotunda up', () => {
     const kube = await up.kube(t);
     const pod = await kube.get(PODS, { namespace: ETCD_NAMESPACE, name: 'etcd-master-0' });
     assert.equal(pod.metadata?.annotations?.['rotunda.dev/stand-in'], 'true');
+    const leases = async () =>
+      Object.fromEntries(
+        await Promise.all(
+          LEASES_OF_UP.map(async key => [key.name, (await kube.get(LEASES, key)).spec?.holderIdentity] as const),
+        ),
+      );
+    const [holder] = Object.values(await leases());
+    assert.ok(holder);
+    assert.deepEqual(await leases(), Object.fromEntries(LEASES_OF_UP.map(({ name }) => [name, holder])));
+    const second = up.operator(t, 'kube-apiserver-operator');
+    assert.equal((await second.says(/somebody else leads|"leading"/)).holder, holder, 'two operators at work');
+    verifyDisks(up, up.copyOfNodes(t));
+    await verifySilence(up, kube);
     // A day of ten seconds is one for etcd's chains too: five years are 1825 of them.
     const { metadata } = await kube.get(SECRETS, { namespace: ETCD_NAMESPACE, name: 'etcd-signer' });
     const at = (which: string) =>
       Date.parse(metadata?.annotations?.[`auth.openshift.io/certificate-not-${which}`] ?? '');
     assert.ok(Math.abs(at('after') - at('before') - 18_250_000) < 5000, String(at('after') - at('before')));
+
+    const transitions = async () => (await kube.get(LEASES, OPERATOR_LEASE)).spec?.leaseTransitions;
+    const before = await transitions();
+    const other = spawnSync(process.execPath, [main, 'up', '--dir', up.dir], { encoding: 'utf8', env });
+    assert.equal(other.status, 1);
+    assert.match(other.stderr, /\nerror: another process runs the cluster in \S+\n$/);
+    await up.kill('SIGKILL');
+    await up.start(['--control-plane', '1', '--workers', '0', '--rotation-day', '10s'], env);
+    // Ready is who leads; nobody has waited for the lease of the dead one to end, because it was the same holder.
+    assert.deepEqual(
+      Object.values(await leases()),
+      LEASES_OF_UP.map(() => holder),
+    );
+    assert.equal(await transitions(), before);
+    await up.kill('SIGTERM');
+    await up.start(['--control-plane', '1', '--workers', '0', '--rotation-day', '10s'], env);
+    assert.equal(await transitions(), (before ?? 0) + 1, 'told to stop it gave its lease back');
   });
+
+  /** What is on the disks counts, and not what is published. */
+  function verifyDisks(up: Up, nodes: string): void {
+    const { status, edges } = up.verify();
+    const results = Object.fromEntries(edges.map(({ edge, result }) => [edge, result]));
+    assert.equal(status, 0, JSON.stringify(edges));
+    assert.equal(
+      edges.find(({ unreachable }) => unreachable > 0),
+      undefined,
+    );
+    assert.deepEqual(
+      [results['kubelets to kube-apiserver'], results['kube-apiserver to etcd'], results['etcd-metrics to etcd']],
+      ['Accepted', 'Accepted', 'Accepted'],
+    );
+    // Nobody here knows where the files of these would be.
+    assert.equal(results['kube-scheduler to kube-apiserver'], 'AcceptedAsPublished');
+    const kubeconfig = join(nodes, 'master-0/etc/kubernetes/kubeconfig');
+    const text = readFileSync(kubeconfig, 'utf8');
+    const kubelets = () => up.verify('kubelets to', '--nodes', nodes);
+    assert.deepEqual([kubelets().status, kubelets().edges[0]?.result], [0, 'Accepted']);
+    const foreign = readFileSync(join(nodes, 'master-0/etc/kubernetes/static-pod-resources/etcd-certs', ETCD_CA));
+    writeFileSync(kubeconfig, text.replace(/(certificate-authority-data: )\S+/, `$1${foreign.toString('base64')}`));
+    const refused = kubelets();
+    assert.deepEqual([refused.status, refused.edges[0]?.result], [1, 'Refused']);
+    assert.match(refused.edges[0]?.refusals[0]?.reason ?? '', /CERT|ISSUER/);
+    writeFileSync(kubeconfig, '{ token: : secret');
+    assert.equal(kubelets().edges[0]?.refusals[0]?.reason, 'expected YAML in kubeconfig');
+    // A kubelet that has been given its certificate goes by a kubeconfig of its own.
+    writeFileSync(join(nodes, 'master-0/var/lib/kubelet/kubeconfig'), text);
+    assert.equal(kubelets().status, 0);
+    rmSync(join(nodes, 'master-0/var/lib/kubelet/pki/kubelet-client-current.pem'));
+    assert.equal(kubelets().edges[0]?.result, 'Refused');
+    rmSync(join(nodes, 'master-0'), { recursive: true });
+    assert.deepEqual(
+      kubelets().edges.map(({ result, assumed }) => [result, assumed]),
+      [
+        [
+          'AcceptedAsPublished',
+          'the files of kubelet on master-0 cannot be seen from here: what is published for it was used',
+        ],
+      ],
+    );
+  }
+
+  /** A node that nobody runs. */
+  async function verifySilence(up: Up, kube: HttpKube): Promise<void> {
+    const metadata = { name: 'away' };
+    const node = await kube.create(NODES, { metadata });
+    const addresses = [{ type: 'InternalIP', address: '127.255.0.1' }];
+    await kube.updateStatus(NODES, { ...node, status: { ...node.status, addresses } });
+    const { status, edges } = up.verify('to kubelets');
+    assert.equal(status, 1);
+    assert.deepEqual(
+      edges[0]?.silences.map(({ to, reason }) => [to, reason]),
+      [['127.255.0.1:10250', 'ECONNREFUSED']],
+    );
+    assert.equal(up.verify('to kubelets', '--ignore-unreachable').status, 0);
+    await kube.delete(NODES, metadata);
+  }
 
   test('there is no cluster: one clear line', () => {
     const dir = mkdtempSync(join(tmpdir(), 'rotunda-up-'));

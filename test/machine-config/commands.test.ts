@@ -1,4 +1,5 @@
 /** The commands of machine configuration against the embedded API, from an empty cluster to the first config of a new machine. */
+
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +17,7 @@ import { certificate, fileConfig, installDefinitions } from '../../src/machine-c
 import { CONTROLLER_CONFIGS } from '../../src/machine-config-api/controller-config.ts';
 import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS } from '../../src/machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG, MCO_NAMESPACE } from '../../src/machine-config-api/names.ts';
-import { eventually } from '../contract/cluster.ts';
+import { eventually, PATIENCE_MS } from '../tools/eventually.ts';
 
 const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
 
@@ -61,7 +62,7 @@ describe('the commands of machine configuration', () => {
 
   /** Not synchronously: the API is in this process. */
   async function run(...args: string[]): Promise<{ status: number; stdout: string; stderr: string }> {
-    const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'], timeout: 120_000 });
+    const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'], timeout: PATIENCE_MS });
     let [stdout, stderr] = ['', ''];
     child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
@@ -114,6 +115,14 @@ describe('the commands of machine configuration', () => {
     const trust = '/etc/pki/ca-trust/source/anchors/openshift-config-user-ca-bundle.crt';
     const restart = await explain('machineconfig/99-trust', '-f', file('99-trust', trust));
     assert.match(restart.stdout, /worker-1 +restart crio +no +\/etc\/pki/);
+
+    const login = join(dir, '99-login.json');
+    const users = [{ name: 'core', sshAuthorizedKeys: ['ssh-ed25519 AAAA'], passwordHash: '$6$geheim' }];
+    const config = { ignition: { version: '3.4.0' }, passwd: { users } };
+    const { metadata } = fileConfig('99-login', 'worker', '/', '');
+    writeFileSync(login, JSON.stringify({ kind: 'MachineConfig', metadata, spec: { config } }));
+    const keys = await explain('machineconfig/99-login', '-f', login);
+    assert.match(keys.stdout, /worker-1 +files written +no +SSH keys of core, password of core\n/, keys.stderr);
 
     const secret = file('99-secret', '/var/lib/kubelet/config.json');
     const json = await explain('mc/99-secret', '-f', secret, '-o', 'json');
@@ -237,7 +246,10 @@ describe('the commands of machine configuration', () => {
   ];
   for (const [what, args, message] of bad) {
     test(`${args[0]}, ${what}: one clear line and exit code 1`, () => {
-      const { status, stderr } = spawnSync(process.execPath, [main, ...args], { encoding: 'utf8', timeout: 120_000 });
+      const { status, stderr } = spawnSync(process.execPath, [main, ...args], {
+        encoding: 'utf8',
+        timeout: PATIENCE_MS,
+      });
       assert.equal(status, 1, stderr);
       assert.match(stderr, message);
     });

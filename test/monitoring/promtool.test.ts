@@ -1,4 +1,5 @@
 /** The alerts fire when they should and not before, and every query of rules and dashboard is one that Prometheus takes. */
+
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,10 +7,9 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { dump } from 'js-yaml';
+import { PATIENCE_MS } from '../tools/eventually.ts';
 import { dashboard, queriesOf, ruleFiles } from './manifests.ts';
 import { findPromtool } from './promtool.ts';
-
-const LIMIT_MS = 180_000;
 
 const promtool = findPromtool();
 
@@ -89,7 +89,11 @@ describe('promtool', { skip: 'missing' in promtool ? promtool.missing : false },
   });
 
   function run(...args: string[]): void {
-    const { status, stdout, stderr } = spawnSync('promtool', args, { cwd: dir, encoding: 'utf8', timeout: LIMIT_MS });
+    const { status, stdout, stderr } = spawnSync('promtool', args, {
+      cwd: dir,
+      encoding: 'utf8',
+      timeout: PATIENCE_MS,
+    });
     assert.equal(status, 0, stdout + stderr);
   }
 });

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { installPackage } from '../tools/debian.ts';
+import { PATIENCE_MS } from '../tools/eventually.ts';
 
 export type Found = { readonly program: string } | { readonly missing: string };
 
@@ -17,5 +18,5 @@ export function findPromtool(): Found {
 }
 
 function works(): boolean {
-  return spawnSync('promtool', ['--version'], { timeout: 30_000 }).status === 0;
+  return spawnSync('promtool', ['--version'], { timeout: PATIENCE_MS }).status === 0;
 }

@@ -27,6 +27,7 @@ import { encodeCertificates, encodePrivateKey } from '../../src/pki/pem.ts';
 import { RESOURCE_DIRECTORY } from '../../src/staticpod/config.ts';
 import { type NodeStatus, readNodeStatus } from '../../src/staticpod/node-status.ts';
 import type { StaticPodOperatorStatus } from '../../src/staticpod/operator.ts';
+import { eventually } from '../tools/eventually.ts';
 import {
   addressOf,
   adminKubeconfig,
@@ -53,7 +54,6 @@ import {
 const DEFINITION = new URL('../../manifests/crds/operator.openshift.io_kubeapiservers.yaml', import.meta.url);
 /** Few, so that pruning can be watched. */
 export const REVISION_LIMITS = { succeededRevisionLimit: 2, failedRevisionLimit: 2 };
-const LONGEST_WAIT_MS = 60_000;
 
 export interface ClusterOptions {
   /** Called before the first node starts. */
@@ -155,7 +155,7 @@ export class Cluster {
   async stop(): Promise<void> {
     await this.kill('operator');
     await this.kill('supervisor');
-    await until('all processes of pods are gone', () => {
+    await eventually('all processes of pods are gone', () => {
       const left = this.processes();
       for (const { pid } of left) killProcess(pid);
       return left.length === 0;
@@ -194,7 +194,7 @@ export class Cluster {
   /** Looks until `find` gives something; an API that does not answer has not given anything yet. */
   async eventually<T>(what: string, find: () => Promise<T | undefined | false> | T | undefined | false): Promise<T> {
     try {
-      return await until(what, () => Promise.resolve(find()).catch(ignoreUnreachable));
+      return await eventually(what, () => Promise.resolve(find()).catch(ignoreUnreachable));
     } catch (error) {
       const status = await this.status().catch((reason: unknown) => reason);
       throw new Error(
@@ -313,22 +313,6 @@ export function fingerprint({ chain }: CertificateAndKey): string {
     .update(chain[0]?.der ?? '')
     .digest('hex');
 }
-
-/** Looks until `find` gives something. */
-export async function until<T>(
-  what: string,
-  find: () => Promise<T | undefined | false> | T | undefined | false,
-): Promise<T> {
-  const deadline = performance.now() + LONGEST_WAIT_MS;
-  for (;;) {
-    const found = await find();
-    if (found !== undefined && found !== false) return found;
-    if (performance.now() > deadline) throw new Error(`waited ${LONGEST_WAIT_MS / 1000} s for: ${what}`);
-    await new Promise(resolve => setTimeout(resolve, POLL_MS));
-  }
-}
-
-const POLL_MS = 30;
 
 function ask(host: string, path: string): Promise<{ peer: string; text: string }> {
   return new Promise((resolve, reject) => {

@@ -8,7 +8,8 @@ import { RESOURCE_DIRECTORY } from '../../src/staticpod/config.ts';
 import { protectedRevisions } from '../../src/staticpod/prune/protect.ts';
 import { isRevisionStatus, revisionOfStatus } from '../../src/staticpod/revision/number.ts';
 import { seeded, shuffledForever } from '../informer/seeded.ts';
-import { Cluster, REVISION_LIMITS, until } from './cluster.ts';
+import { eventually } from '../tools/eventually.ts';
+import { Cluster, REVISION_LIMITS } from './cluster.ts';
 import { NAMESPACE, POD_CONFIG_MAP, REVISIONED_SECRET } from './operand.ts';
 import { Witness } from './witness.ts';
 
@@ -86,7 +87,7 @@ async function killDuring(
 ): Promise<string | undefined> {
   const begun = performance.now();
   if (victim === 'installer') {
-    const pid = await until(
+    const pid = await eventually(
       'an installer runs',
       () => cluster.installers()[0] ?? (isRolledOut(cluster, revision) ? 0 : undefined),
     );

@@ -5,13 +5,13 @@ import type { ConfigMap, Pod, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { Informer } from '../../src/kube/informer.ts';
 import { CONFIG_MAPS, SECRETS } from '../../src/kube/resource.ts';
 import { isRevisionStatus, READY_ANNOTATION } from '../../src/staticpod/revision/number.ts';
+import { PATIENCE_MS } from '../tools/eventually.ts';
 import type { Cluster } from './cluster.ts';
 import { addressOf } from './layout.ts';
 import { NAMESPACE, PORT } from './operand.ts';
 
 const LOOK_MS = 10;
 const ASK_MS = 50;
-const LONGEST_ANSWER_MS = 2000;
 
 /**
  * Looks at a cluster without a pause and writes down everything that must never be: a manifest that is missing, half written or
@@ -25,6 +25,7 @@ export class Witness {
   readonly #offences = new Set<string>();
   readonly #manifestRevision = new Map<string, number>();
   readonly #down = new Set<string>();
+  readonly #pids = new Map<string, number>();
   readonly #outages: string[] = [];
   readonly #revisionUids = new Map<string, string>();
   readonly #complete = new Set<string>();
@@ -85,28 +86,45 @@ export class Witness {
   }
 
   async #ask(node: string): Promise<void> {
-    const isUp = await this.#isReady(node);
-    if (this.#stop.signal.aborted || isUp === !this.#down.has(node)) return;
-    if (isUp) {
+    const isUp = (await this.#answer(node, '/readyz')) !== undefined;
+    const pid = isUp ? await this.#pid(node) : undefined;
+    if (this.#stop.signal.aborted) return;
+    if (pid !== undefined) {
+      // Whoever looks away for a while sees another process where it saw one before.
+      const before = this.#pids.get(node) ?? pid;
+      if (pid !== before && !this.#down.has(node)) this.#outages.push(node);
+      this.#pids.set(node, pid);
       this.#down.delete(node);
-      return;
+    } else if (!isUp && !this.#down.has(node)) {
+      const others = [...this.#down];
+      this.#down.add(node);
+      this.#outages.push(node);
+      // What was down a moment ago may have come back since: it was down at the same time if it still is.
+      for (const other of others) {
+        const isStillDown = this.#down.has(other) && (await this.#answer(other, '/readyz')) === undefined;
+        if (isStillDown && !this.#stop.signal.aborted) this.#offences.add(`down at the same time: ${other}, ${node}`);
+      }
     }
-    this.#down.add(node);
-    this.#outages.push(node);
-    if (this.#down.size > 1) this.#offences.add(`down at the same time: ${[...this.#down].join(', ')}`);
   }
 
-  /** Over a connection that stays open as long as the process lives. */
-  #isReady(node: string): Promise<boolean> {
+  async #pid(node: string): Promise<number | undefined> {
+    const text = await this.#answer(node, '/rotunda.dev/loaded');
+    return text === undefined ? undefined : (JSON.parse(text) as { pid: number }).pid;
+  }
+
+  /** Over a connection that stays open as long as the process lives. Undefined: there is nobody, or nobody who is ready. */
+  #answer(node: string, path: string, agent: Agent | false = this.#agent): Promise<string | undefined> {
     return new Promise(resolve => {
-      const options = { host: addressOf(this.#cluster.dir, node), port: PORT, path: '/readyz', servername: '' };
-      const sent = request({ ...options, agent: this.#agent, timeout: LONGEST_ANSWER_MS }, response => {
-        response.resume();
-        response.once('end', () => resolve(response.statusCode === 200));
-        response.once('error', () => resolve(false));
+      const options = { host: addressOf(this.#cluster.dir, node), port: PORT, path, servername: '' };
+      const sent = request({ ...options, agent, rejectUnauthorized: false, timeout: PATIENCE_MS }, response => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (part: string) => (text += part));
+        response.once('end', () => resolve(response.statusCode === 200 ? text : undefined));
+        response.once('error', () => resolve(undefined));
       });
       sent.once('timeout', () => sent.destroy());
-      sent.once('error', () => resolve(false));
+      // A server gives up connections that were silent for a while: only a new one that fails tells that there is nobody.
+      sent.once('error', () => resolve(sent.reusedSocket ? this.#answer(node, path, false) : undefined));
       sent.end();
     });
   }

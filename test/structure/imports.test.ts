@@ -10,6 +10,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   controller: ['kube'],
   certrotation: ['pki', 'kube', 'controller'],
   trust: ['pki', 'kube'],
+  'hand-over': ['pki', 'kube', 'controller', 'certrotation', 'trust'],
   staticpod: ['pki', 'kube', 'controller'],
   'kube-apiserver': ['pki', 'kube', 'controller', 'certrotation', 'trust', 'staticpod'],
   etcd: ['pki', 'kube', 'controller', 'certrotation', 'trust', 'staticpod'],

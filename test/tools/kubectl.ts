@@ -4,10 +4,11 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { installPackage } from './debian.ts';
+import { PATIENCE_MS } from './eventually.ts';
 
 const run = promisify(execFile);
 /** Building takes about three minutes on two cores when nothing is cached. */
-const BUILD_TIMEOUT_MS = 8 * 60_000;
+const BUILD_TIMEOUT_MS = 3 * PATIENCE_MS;
 
 export type Found = { readonly program: string } | { readonly missing: string };
 
@@ -34,7 +35,7 @@ export async function findKubectl(): Promise<Found> {
 
 async function works(program: string): Promise<boolean> {
   try {
-    await run(program, ['version', '--client'], { timeout: 30_000 });
+    await run(program, ['version', '--client'], { timeout: PATIENCE_MS });
     return true;
   } catch {
     return false;

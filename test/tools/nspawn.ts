@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { installPackage } from './debian.ts';
+import { PATIENCE_MS } from './eventually.ts';
 
 /** Files that machines of a test share, as they were made: the upper ones hide the lower ones. Topmost first. */
 export type Layers = readonly string[];
@@ -20,10 +21,8 @@ const PREFIX = 'rotunda-nspawn';
 const LAUNCHER = new URL('./nspawn.sh', import.meta.url).pathname;
 /** With which systemd-nspawn ends when the machine reboots. */
 const REBOOTED = 133;
-const COMMAND_TIMEOUT_MS = 60_000;
 const COMMAND_OUTPUT_LIMIT = 1 << 24;
 const LONGEST_CONSOLE = 1 << 16;
-const REMOVAL_MS = 30_000;
 
 /** Why no machines can be booted here, undefined if they can. Installs the programs where that is possible. */
 export function nspawnProblem(): string | undefined {
@@ -179,7 +178,7 @@ export class Machine {
   async run(argv: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
     const enter = ['-t', String(this.#required), '-m', '-u', '-i', '-p', '-r', '-w', '--', ...argv];
     return new Promise((resolve, reject) => {
-      const limits = { timeout: COMMAND_TIMEOUT_MS, maxBuffer: COMMAND_OUTPUT_LIMIT, killSignal: 'SIGKILL' as const };
+      const limits = { timeout: PATIENCE_MS, maxBuffer: COMMAND_OUTPUT_LIMIT, killSignal: 'SIGKILL' as const };
       execFile('nsenter', enter, { ...limits, env: INSIDE }, (error, stdout, stderr) => {
         const code = error === null ? 0 : error.code;
         if (typeof code === 'number') resolve({ code, stdout, stderr });
@@ -233,7 +232,7 @@ const INSIDE = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8' };
 
 async function output(program: string, args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
-    execFile(program, [...args], { timeout: COMMAND_TIMEOUT_MS }, (error, stdout, stderr) =>
+    execFile(program, [...args], { timeout: PATIENCE_MS }, (error, stdout, stderr) =>
       error === null ? resolve(stdout) : reject(new Error(`${error.message}\n${stderr}`)),
     );
   });
@@ -275,7 +274,7 @@ function removeStale(): void {
 
 /** Waits until the last process has ended, and removes their cgroups. */
 async function removeCgroups(name: string): Promise<void> {
-  for (const end = performance.now() + REMOVAL_MS; ; await setTimeout(20)) {
+  for (const end = performance.now() + PATIENCE_MS; ; await setTimeout(20)) {
     const left = cgroups(name).filter(dir => !removeTree(dir));
     if (left.length === 0) return;
     if (performance.now() > end) throw new Error(`processes are left in ${left.join(', ')}`);

@@ -5,7 +5,6 @@
 import assert from 'node:assert/strict';
 import { createHash, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { describe, test } from 'node:test';
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import type { OwnerReference } from 'kubernetes-types/meta/v1.d.ts';
 import {
@@ -57,6 +56,7 @@ import { issueClient, issueIntermediate, issueServing, issueSigner } from '../..
 import { subjectKeyIdFor } from '../../src/pki/key-id.ts';
 import { type KeyAlgorithm, systemKeys } from '../../src/pki/keys.ts';
 import { encodePrivateKey, readCertificates, readPrivateKey } from '../../src/pki/pem.ts';
+import { knownWord, runGroup } from './run-case.ts';
 
 // The vectors are loosely typed data; each adapter below says what it expects of its kind.
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -128,7 +128,9 @@ const adapters: Record<string, (given: Json, expected: Json, vector: Case) => vo
     const configMap = given.text === null ? undefined : { data: { [BUNDLE_KEY]: given.text } };
     const decision = decideBundle(configMap, { namespace: 'ns', name: 's', certificate }, now);
     if (expected.error) {
-      assert.equal(decision.action, 'fail');
+      assert.ok(decision.action === 'fail');
+      assert.equal(expected.changed ?? false, false);
+      knownWord(expected.error.any, true);
       return;
     }
     assert.ok(decision.action !== 'fail');
@@ -189,6 +191,8 @@ const adapters: Record<string, (given: Json, expected: Json, vector: Case) => vo
     if (expected.writes) assert.deepEqual(seen(world.detailedWrites), seen(expected.writes));
     if (expected.writesAttempted) assert.deepEqual(seen(world.detailedAttempts), seen(expected.writesAttempted));
     if ('error' in expected) assertMatches(world.error?.message ?? null, expected.error);
+    // What Go says, with a nil pointer in hand; ours says what happened.
+    if (expected.goError !== undefined) assert.equal(expected.errorOrRequeue, true);
     if (expected.errorOrRequeue) assert.ok(world.error !== undefined || again !== undefined);
     if (expected.statusWrites !== undefined) assert.equal(world.statusWrites, expected.statusWrites);
     const operator = (await world.kube.get(OPERATORS, { name: 'cluster' })) as { status?: { conditions?: Json[] } };
@@ -216,6 +220,9 @@ const adapters: Record<string, (given: Json, expected: Json, vector: Case) => vo
       }
       return;
     }
+    knownWord(given.serve, undefined, 'leaf only');
+    // With which key it is signed makes no difference to what is in it.
+    knownWord(given.signerKey, undefined, 'RSA-2048', 'ECDSA-P256');
     const made = await build(given);
     checkCertificate(made, expected);
   },
@@ -295,6 +302,8 @@ const adapters: Record<string, (given: Json, expected: Json, vector: Case) => vo
   },
 
   'event-text'(given, expected) {
+    // Ours says what was written in events of its own.
+    knownWord(given.detail, undefined, null);
     const events: Json[] = [];
     const recorder = { event: (type: string, reason: string, message: string) => void events.push({ type, reason, message }) };
     const report = { create: reportCreate, update: reportUpdate, delete: reportDelete }[given.op as 'create'];
@@ -309,6 +318,9 @@ const adapters: Record<string, (given: Json, expected: Json, vector: Case) => vo
     const current = await makeCA({ cn: 'signer-tests', notBeforeRel: -1 }, now);
     const other = await makeCA({ cn: 'signer-tests', notBeforeRel: -1 }, now);
     const name = given.secretName ?? 'target-secret';
+    knownWord(given.signerCN, undefined, 'signer-tests (same CN for both signers)');
+    knownWord(given.bundle, undefined, 'current signer only');
+    knownWord(given.creator, undefined, 'signer');
     if (given.wrappedReason !== undefined) {
       const wrapped: CertCreator = { ...clientCreator({ name: 'x' }), decide: () => decisionFrom(given.wrappedReason, now) };
       const data = Object.fromEntries(Object.entries(given.data ?? {}).map(([key, text]) => [key, base64(text as string)]));
@@ -328,17 +340,18 @@ const adapters: Record<string, (given: Json, expected: Json, vector: Case) => vo
   },
 };
 
-describe('certrotation vectors', () => {
-  for (const vector of file.cases) {
-    const name = `${vector.id} ${vector.kind} (spec 10, ${vector.rule ?? '-'})${vector.note ? `: ${vector.note}` : ''}`;
-    const skip = NOT_OURS[vector.kind];
-    test(name, skip === undefined ? {} : { skip }, async () => {
-      const adapter = adapters[vector.kind];
-      assert.ok(adapter, `no adapter for kind ${vector.kind}`);
-      await adapter(vector.given, vector.expected, vector);
-    });
-  }
-});
+for (const [kind, vectors] of Map.groupBy(file.cases, vector => vector.kind)) {
+  const adapter = adapters[kind] ?? (() => assert.fail(`no adapter for kind ${kind}`));
+  runGroup(
+    kind,
+    vectors.map(vector => ({
+      ...vector,
+      name: `${vector.id} ${kind} (spec 10, ${vector.rule ?? '-'})${vector.note ? `: ${vector.note}` : ''}`,
+      skip: NOT_OURS[kind],
+      run: (given, expected) => adapter(given, expected, vector),
+    })),
+  );
+}
 
 const SYNC_CONFIG = { namespace: 'ns', validitySeconds: 86_400, refreshSeconds: 43_200, useSecretUpdateOnly: false };
 
@@ -376,6 +389,8 @@ class World {
         return call();
       }
       const name = 'metadata' in object ? object.metadata?.name : (object as { name: string }).name;
+      // The copy that is set aside while a Secret is made anew is no part of what a vector tells.
+      if (name?.endsWith('.set-aside.rotunda.dev')) return call();
       const detailed = { verb, kind: kind.kind, name };
       this.attempts.push(verb);
       this.detailedAttempts.push(detailed);
@@ -425,7 +440,7 @@ class World {
   async check(expected: Json, config: { namespace: string; name: string }, kind: Resource): Promise<void> {
     if ('error' in expected) assertMatches(this.error?.message ?? null, expected.error);
     if (expected.writes) assert.deepEqual(this.writes, expected.writes);
-    if (expected.writesAnyOf) assert.ok(expected.writesAnyOf.some((list: string[]) => list.join() === this.writes.join()), `writes were ${this.writes.join()}`);
+    if (expected.writesAnyOf) assert.ok(expected.writesAnyOf.map((list: string[]) => list.join()).includes(this.writes.join()), `writes were ${this.writes.join()}`);
     if (expected.writesAttempted) assert.deepEqual(this.attempts, expected.writesAttempted);
     for (const verb of expected.neverWrites ?? []) assert.ok(!this.attempts.includes(verb));
     if (expected.events) {
@@ -755,7 +770,9 @@ function decisionFrom(reason: string, now: Date): Decision {
 
 function checkDecision(decision: Decision, expected: Json, now: Date): void {
   assert.equal(decision.action === 'regenerate', expected.rotate, JSON.stringify(decision));
-  if (decision.action === 'regenerate') assertMatches(decision.reason, expected.reason, now);
+  const { reason = null } = expected;
+  if (decision.action === 'regenerate') assertMatches(decision.reason, reason, now);
+  else assert.equal(reason, null);
   // Whoever keeps, says until when, and that lies ahead.
   if (decision.action === 'keep') assert.ok(decision.until > now);
 }

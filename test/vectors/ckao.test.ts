@@ -3,10 +3,11 @@
  * of an unknown area, or with words an adapter does not know, fails. `CORRECTED` lists the places where a case shows a defect
  * of 4.16 and the spec asks for something better: there the better answer is asserted.
  */
+import { knownWord, notCompared, runGroup } from './run-case.ts';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, test, type TestContext } from 'node:test';
+import type { TestContext } from 'node:test';
 import { load as parseYaml } from 'js-yaml';
 import type { ConfigMap, Container, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { HOSTNAMES, ISSUER, MANAGED_CERTIFICATE_TYPE, NOT_AFTER, NOT_BEFORE } from '../../src/certrotation/annotations.ts';
@@ -179,6 +180,7 @@ const adapters: Record<string, (given: Json, expected: Json, t: TestContext, vec
     if (expected.data?.[BUNDLE_KEY] === '' || expected.certs?.length === 0) {
       await assert.rejects(work, /would be empty/, CORRECTED.emptyBundle);
       assert.deepEqual(await after(), before);
+      notCompared(expected, 'data', 'certs', 'annotations', 'changed');
       return;
     }
     if (expected.error) {
@@ -187,6 +189,7 @@ const adapters: Record<string, (given: Json, expected: Json, t: TestContext, vec
         return true;
       });
       assert.deepEqual(await after(), before);
+      knownWord(expected.destinationWritten, undefined, false);
       return;
     }
     const { changed } = await work;
@@ -212,7 +215,12 @@ const adapters: Record<string, (given: Json, expected: Json, t: TestContext, vec
     const warnings: string[] = [];
     const scale = () => readRotationScale(kube, CONFIG_NAMESPACE, new VirtualClock(NOW), text => warnings.push(text));
     for (const [name, value] of Object.entries<Json>(expected)) {
-      if (name === 'note' || name === 'unscaled') continue;
+      if (name === 'note') continue;
+      if (name === 'unscaled') {
+        // Ours scales every chain alike, so that a day is a day.
+        notCompared({ value }, 'value');
+        continue;
+      }
       if (name === 'condition') {
         for (const [field, wanted] of Object.entries(value)) assert.equal(condition[field as keyof Condition], wanted);
       } else if (name === 'clusterOperator') {
@@ -487,7 +495,7 @@ const adapters: Record<string, (given: Json, expected: Json, t: TestContext, vec
     };
     let kept: string | undefined;
     if (given.twoWorkersSameSigner || given.secret) {
-      const stored = await signerSecret(given.twoWorkersSameSigner ? { type: 'SecretTypeTLS', annotations: 'fresh' } : given.secret);
+      const stored = await signerSecret(given.twoWorkersSameSigner ? { type: given.secretTypeWrong ? 'SecretTypeTLS' : 'kubernetes.io/tls', annotations: 'fresh' } : given.secret);
       kept = stored.data?.['tls.key'];
       await kube.create(SECRETS, stored);
       writes.length = 0;
@@ -699,6 +707,7 @@ const adapters: Record<string, (given: Json, expected: Json, t: TestContext, vec
       assert.ok(answer.ok, JSON.stringify(answer));
       const host = new URL(/^https?:/.test(url) ? url : `https://${url}`).hostname.replace(/^\[|\]$/g, '');
       const isPlain = Array.isArray(wanted) && !url.includes('[');
+      if (!isPlain) notCompared({ wanted: [wanted].flat() }, 'wanted');
       assert.deepEqual(answer.hostnames, isPlain ? wanted : [host], CORRECTED.addressHosts);
     }
     if (expected.firstRunCertificate) {
@@ -742,15 +751,17 @@ const adapters: Record<string, (given: Json, expected: Json, t: TestContext, vec
   },
 };
 
-describe('ckao-vectors: cases', () => {
-  for (const vector of file.cases) {
-    test(`${vector.id} ${vector.area}${vector.note ? `: ${vector.note}` : ''}`, async t => {
-      const adapter = adapters[vector.area];
-      assert.ok(adapter, `no adapter for area ${vector.area}`);
-      await adapter(vector.given, vector.expected, t, vector);
-    });
-  }
-});
+for (const [area, vectors] of Map.groupBy(file.cases, vector => vector.area)) {
+  const adapter = adapters[area] ?? (() => assert.fail(`no adapter for area ${area}`));
+  runGroup(
+    area,
+    vectors.map(vector => ({
+      ...vector,
+      name: `${vector.id} ${area}${vector.note ? `: ${vector.note}` : ''}`,
+      run: (given, expected, t) => adapter(given, expected, t, vector),
+    })),
+  );
+}
 
 /** Any change of the Infrastructure reaches both load balancers. */
 function checkFollowing(why: string): void {
@@ -846,13 +857,18 @@ function recordingKube(changesTypes: boolean): { kube: Kube; writes: string[]; c
       return async (...args: unknown[]) => {
         const [kind, object] = args as [Resource, KubeObject];
         const result = verb === 'update' ? await changeType(kind, object) : await method.apply(target, args);
-        if (kind !== KUBE_API_SERVERS) writes.push(verb);
+        // The copy that is set aside meanwhile is no part of what a vector tells.
+        if (kind !== KUBE_API_SERVERS && !isSetAside(args[1] as Secret)) writes.push(verb);
         if (verb === 'create') created.push(`${kind.kind.toLowerCase()} ${object.metadata?.name}`);
         return result;
       };
     },
   });
   return { kube, writes, created };
+}
+
+function isSetAside({ metadata, name = metadata?.name }: KubeObject & { name?: string | undefined }): boolean {
+  return name?.endsWith('.set-aside.rotunda.dev') ?? false;
 }
 
 function rotationOn(kube: Kube): Rotation {
@@ -1060,7 +1076,7 @@ async function checkBoundKeys(given: Json, expected: Json): Promise<void> {
   const publicKey = publicKeyOf(next) as string;
   const before: Record<string, string> = Array.isArray(given.publicKeys) ? numbered(given.publicKeys) : (given.publicKeys ?? {});
   const publicKeys = withPublicKey(before, publicKey);
-  const revisions = Object.values<number>(given.nodeRevisions ?? {});
+  const revisions = given.nodeStatuses?.map((node: Json) => node.currentRevision) ?? Object.values<number>(given.nodeRevisions ?? {});
   const active = !given.operand || given.operand === 'missing' ? undefined : pair(given.operand);
   const promotion = decidePromotion({
     next,

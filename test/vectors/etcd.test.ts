@@ -12,6 +12,7 @@ import { clientAdapters } from './etcd/client.ts';
 import { operandAdapters } from './etcd/operand.ts';
 import { quorumAdapters } from './etcd/quorum.ts';
 import { signerAdapters } from './etcd/signer.ts';
+import { runGroup } from './run-case.ts';
 
 const file = JSON.parse(readFileSync(new URL('etcd-vectors.json', import.meta.url), 'utf8')) as {
   meta: Json;
@@ -28,18 +29,21 @@ const adapters: Record<string, Adapter> = {
 };
 
 for (const [area, group] of Map.groupBy(file.cases, vector => vector.area)) {
-  describe(area, () => {
-    for (const vector of group) {
-      for (const version of vector.version) {
-        test(`${vector.id} (${version})`, async () => {
-          const adapter = adapters[area];
+  const adapter = adapters[area];
+  runGroup(
+    area,
+    group.flatMap(vector =>
+      vector.version.map(version => ({
+        ...vector,
+        name: `${vector.id} (${version})`,
+        run(given: Json, expected: Json) {
           assert.ok(adapter, `no adapter for cases of area ${area}`);
           requireKnownWords(vector, adapter);
-          await adapter.run(vector, version);
-        });
-      }
-    }
-  });
+          return adapter.run({ ...vector, given, expected }, version);
+        },
+      })),
+    ),
+  );
 }
 
 describe('certTable', () => {

@@ -7,11 +7,11 @@
  * - rollback: `rolledBackInOrder` are completed steps. The step that failed also takes back its own half (D-38).
  */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
 import { fileAdapters } from './mcd/apply-files.ts';
 import { osAdapters } from './mcd/apply-os.ts';
 import { userAdapters } from './mcd/apply-users.ts';
 import { vectorsOf } from './mcd/case.ts';
+import { runGroup } from './run-case.ts';
 
 const GROUPS = [
   'write-files',
@@ -44,13 +44,9 @@ const GROUPS = [
 const adapters = { ...fileAdapters, ...userAdapters, ...osAdapters };
 
 for (const group of GROUPS) {
-  describe(group, () => {
-    for (const vector of vectorsOf(group)) {
-      test(vector.id, async () => {
-        const adapter = adapters[group];
-        assert.ok(adapter, `no adapter for cases of group ${group}`);
-        await adapter(vector.given, vector.expected, vector);
-      });
-    }
-  });
+  const adapter = adapters[group] ?? (() => assert.fail(`no adapter for cases of group ${group}`));
+  runGroup(
+    group,
+    vectorsOf(group).map(vector => ({ ...vector, name: vector.id, run: (given, expected) => adapter(given, expected, vector) })),
+  );
 }

@@ -9,7 +9,6 @@
  * - `writeFiles` and `syncKubeconfigCA` of cert-sync-trigger say when there is news; files are compared in every pass (4.2.7).
  */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
 import { readBundle, bundleText } from '../../src/daemon/certificates/bundle.ts';
 import { acknowledgement, decideCertificateSync } from '../../src/daemon/certificates/decide.ts';
 import { ensureCertificates } from '../../src/daemon/certificates/ensure.ts';
@@ -26,6 +25,7 @@ import { configMapBytes } from '../../src/machine-config-api/config-map.ts';
 import { parseDockercfg, parseDockerConfig, toDockercfg, toDockerConfigJson } from '../../src/machine-config-api/docker-config.ts';
 import { CONTROLLER_CONFIG_NAME, SERVICE_CA_ROTATE } from '../../src/machine-config-api/names.ts';
 import { type Adapter, type Case, type Json, vectorsOf } from './mcd/case.ts';
+import { runGroup } from './run-case.ts';
 
 const adapters: Record<string, Adapter> = {
   'pull-secret-merge': async (given, expected) => {
@@ -96,6 +96,8 @@ const adapters: Record<string, Adapter> = {
     });
     const { files = {} } = expected;
     for (const [path, text] of Object.entries(files)) assert.equal(String(await host.files.read(path)), text, path);
+    // 4.16 begins with the pull secret, so that one it cannot merge holds the CAs back; ours writes those whatever becomes of it.
+    if (expected.firstWritten !== undefined) assert.ok(outcome.written.includes(expected.firstWritten));
     const others = outcome.written.filter(path => !(path in files));
     if (expected.files !== undefined) assert.deepEqual(others, []);
   },
@@ -127,11 +129,10 @@ const adapters: Record<string, Adapter> = {
 };
 
 for (const [group, adapter] of Object.entries(adapters)) {
-  describe(group, () => {
-    for (const vector of vectorsOf(group)) {
-      test(vector.id, () => adapter(vector.given, vector.expected, vector));
-    }
-  });
+  runGroup(
+    group,
+    vectorsOf(group).map(vector => ({ ...vector, name: vector.id, run: (given, expected) => adapter(given, expected, vector) })),
+  );
 }
 
 /** A corrected result may be a sentence, and names only what it corrects. */

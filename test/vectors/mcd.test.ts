@@ -9,8 +9,9 @@
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { describe, test } from 'node:test';
+import { test } from 'node:test';
 import { GROUPS, vectorsOf } from './mcd/case.ts';
+import { runGroup } from './run-case.ts';
 import { configAdapters } from './mcd/config.ts';
 import { diskAdapters } from './mcd/disk.ts';
 import { nodeAdapters } from './mcd/node.ts';
@@ -18,11 +19,10 @@ import { nodeAdapters } from './mcd/node.ts';
 const adapters = { ...configAdapters, ...nodeAdapters, ...diskAdapters };
 
 for (const [group, adapter] of Object.entries(adapters)) {
-  describe(group, () => {
-    for (const vector of vectorsOf(group)) {
-      test(vector.id, () => adapter(vector.given, vector.expected, vector));
-    }
-  });
+  runGroup(
+    group,
+    vectorsOf(group).map(vector => ({ ...vector, name: vector.id, run: (given, expected) => adapter(given, expected, vector) })),
+  );
 }
 
 test('every group of the file is run by one of the three test files', () => {

@@ -13,8 +13,8 @@
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { describe, test } from 'node:test';
 import type { Adapter, Case } from './mco-central/case.ts';
+import { runGroup } from './run-case.ts';
 import { drainAdapters } from './mco-central/drain.ts';
 import { operatorAdapters } from './mco-central/operator.ts';
 import { poolAdapters } from './mco-central/pools.ts';
@@ -32,13 +32,9 @@ const adapters: Record<string, Adapter> = {
 };
 
 for (const [group, vectors] of Map.groupBy(cases, vector => vector.group)) {
-  describe(group, () => {
-    for (const vector of vectors) {
-      test(vector.id, async () => {
-        const adapter = adapters[group];
-        assert.ok(adapter, `no adapter for cases of group ${group}`);
-        await adapter(vector.given, vector.expected, vector);
-      });
-    }
-  });
+  const adapter = adapters[group] ?? (() => assert.fail(`no adapter for cases of group ${group}`));
+  runGroup(
+    group,
+    vectors.map(vector => ({ ...vector, name: vector.id, run: (given, expected) => adapter(given, expected, vector) })),
+  );
 }

@@ -4,8 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { describe, test } from 'node:test';
+import { test } from 'node:test';
 import type { Adapter, Case } from './staticpod/case.ts';
+import { hardened, runGroup } from './run-case.ts';
 import { installerAdapters } from './staticpod/installer.ts';
 import { kubeAdapters } from './staticpod/kube.ts';
 import { nodeAdapters } from './staticpod/node.ts';
@@ -33,13 +34,14 @@ for (const [kind, group] of Map.groupBy(cases, vector => vector.kind)) {
     test(`${kind} is run beside the code of controller/`, () => assert.ok(controllerTests.includes(`'${kind}'`)));
     continue;
   }
-  describe(kind, () => {
-    for (const vector of group) {
-      test(vector.id, async t => {
-        const adapter = adapters[kind];
-        assert.ok(adapter, `no adapter for cases of kind ${kind}`);
-        await adapter(vector.given, { ...vector.expected, ...vector.expectedHardened }, t);
-      });
-    }
-  });
+  const adapter = adapters[kind] ?? (() => assert.fail(`no adapter for cases of kind ${kind}`));
+  runGroup(
+    kind,
+    group.map(({ id, given, expected, expectedHardened }) => ({
+      name: id,
+      given,
+      expected: hardened(expected, expectedHardened),
+      run: adapter,
+    })),
+  );
 }

@@ -56,6 +56,22 @@ describe('client certificates', () => {
     assert.equal(holds(), false);
   });
 
+  it('takes nobody for somebody it has seen before', async () => {
+    const at = new VirtualClock(START);
+    const authenticator = createCertificateAuthenticator({ clientCas: () => ca.chain, clock: at });
+    const nameOf = (pair: CertificateAndKey) => {
+      const answer = authenticator.authenticateChain(chainOf(pair));
+      return answer.ok ? answer.user.name : answer.why;
+    };
+    const client = (name: string, signer: CertificateAndKey) =>
+      issueClient({ ...context, signer, user: { name, groups: [] }, lifetimeMs: days(1) });
+    assert.equal(nameOf(admin), 'admin');
+    assert.equal(nameOf(await client('bob', ca)), 'bob');
+    assert.match(nameOf(await client('eve', otherCa)), /does not verify/);
+    at.jumpTo(new Date(new Date(START).getTime() - days(1)));
+    assert.match(nameOf(admin), /does not verify/, 'before it begins');
+  });
+
   it('refuses serving certificates, garbage, and certificates without a name', async () => {
     const authenticator = createCertificateAuthenticator({ clientCas: () => ca.chain, clock });
     const serving = await issueServing({ ...context, signer: ca, hostnames: ['localhost'], lifetimeMs: days(1) });
@@ -97,6 +113,7 @@ describe('client certificates', () => {
       ['nothing', 'none', undefined, '/api', '401'],
       ['nothing, for health', 'none', undefined, '/readyz', 'system:anonymous'],
       ['nothing, for one check', 'none', undefined, '/readyz/etcd', '401'],
+      ['bad certificate, for health', 'bad', undefined, '/readyz', '401'],
       ['bad token, for health', 'none', 'Bearer nope', '/readyz', '401'],
     ];
     for (const [rule, chain, authorization, path, expected] of cases) {

@@ -105,6 +105,7 @@ describe('escalation', () => {
       c => checkRoleWrite({ ...c, user: { ...alice, groups: ['system:masters'] } }, write(everything)),
     ],
     ['aggregates with full authority', everything, c => checkRoleWrite(c, aggregating)],
+    ['changes one that does not aggregate', [READ_PODS], c => checkRoleWrite(c, write([READ_PODS]), write([]))],
     [
       'only removes a finalizer',
       [],
@@ -160,6 +161,23 @@ describe('escalation', () => {
       [READ_PODS],
       c => checkRoleWrite(c, aggregating),
       'clusterroles.rbac.authorization.k8s.io "new" is forbidden: must have cluster-admin privileges to use the aggregationRule',
+    ],
+    [
+      'ends an aggregation',
+      [READ_PODS],
+      c => checkRoleWrite(c, write([READ_PODS]), aggregating),
+      'clusterroles.rbac.authorization.k8s.io "new" is forbidden: must have cluster-admin privileges to use the aggregationRule',
+    ],
+    [
+      'binds more people to what is bound already',
+      [],
+      c =>
+        checkBindingWrite(
+          c,
+          binding('x', 'ClusterRole', 'reader', [USER_ALICE], 'n'),
+          binding('x', 'ClusterRole', 'reader', [], 'n'),
+        ),
+      'rolebindings.rbac.authorization.k8s.io "x" is forbidden: user "alice" (groups=["dev" "system:authenticated"]) is attempting to grant RBAC permissions not currently held:\n{APIGroups:[""], Resources:["pods"], Verbs:["get"]}',
     ],
     [
       'may bind another',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Node, Pod } from 'kubernetes-types/core/v1.d.ts';
+import type { Node, Pod, PodSpec } from 'kubernetes-types/core/v1.d.ts';
+import type { OwnerReference } from 'kubernetes-types/meta/v1.d.ts';
 import type { ResourceAttributes } from './attributes.ts';
 import { createNodeAuthorizer, referencedNames } from './node.ts';
 import { checkNodeRestriction, type WriteRequest } from './node-restriction.ts';
@@ -89,12 +90,31 @@ describe('node authorizer', () => {
     ['pod status', wants('patch', 'pods/status'), true],
     ['deletes nodes', wants('delete', 'nodes', { namespace: '' }), false],
     ['somebody else', wants('list', 'pods', { user: { ...kubelet, groups: [] } }), false],
+    ['a user in the group who is no node', wants('list', 'pods', { user: { ...kubelet, name: 'a' } }), false],
+    [
+      'a secret its pod mounts, from all namespaces',
+      wants('get', 'secrets', { name: 'mounted', namespace: '' }),
+      false,
+    ],
+    ['secrets of another group', wants('get', 'secrets', { group: 'x.io', name: 'mounted' }), false],
+    ['creates another node', wants('create', 'nodes', { namespace: '', name: 'b' }), true],
   ];
   for (const [rule, attributes, allowed] of cases) {
     it(`${allowed ? 'allowed' : 'not allowed'}: ${rule}`, () => {
       assert.equal(authorizer.authorize(attributes).verdict === 'allow', allowed);
     });
   }
+
+  it('says which nodes it may not read', () => {
+    const why = (name: string) => authorizer.authorize(wants('get', 'nodes', { namespace: '', name })).reason;
+    assert.equal(why('b'), 'node "a" cannot read "b", only its own Node object');
+    assert.equal(why(''), 'node "a" cannot read all nodes, only its own Node object');
+  });
+
+  it('has no opinion about paths', () => {
+    const verdict = authorizer.authorize({ user: kubelet, verb: 'get', path: '/api' }).verdict;
+    assert.equal(verdict, 'no-opinion');
+  });
 });
 
 describe('node restriction', () => {
@@ -130,6 +150,17 @@ describe('node restriction', () => {
     object: { spec: { audiences: [], ...(boundObjectRef && { boundObjectRef }) } } as object,
   });
   const bound = { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'pu' };
+  const leases = { group: 'coordination.k8s.io', namespace: 'kube-node-lease' };
+  const owner = { apiVersion: 'v1', kind: 'Node', name: 'a', uid: 'nu', controller: true };
+  const mirrorOf = (...ownerReferences: OwnerReference[]) =>
+    write('CREATE', 'pods', 'm', { object: { ...mirror, metadata: { ...mirror.metadata, ownerReferences } } });
+  const mirrorWith = (spec: Partial<PodSpec>) =>
+    write('CREATE', 'pods', 'm', { object: { ...mirror, spec: { containers: [], nodeName: 'a', ...spec } } as Pod });
+  const ofNode = (name: string, ...ownerReferences: OwnerReference[]) => ({
+    user: { ...kubelet, name: `system:node:${name}` },
+    object: { metadata: { ...mirror.metadata, ownerReferences }, spec: { containers: [], nodeName: name } } as Pod,
+  });
+  const notItsOwn = 'pods "m" is forbidden: node "a" can only create pods with an owner reference set to itself';
 
   const allowed: [rule: string, request: WriteRequest][] = [
     ['other users', { ...write('DELETE', 'nodes', 'b'), user: { ...kubelet, groups: [] } }],
@@ -152,6 +183,14 @@ describe('node restriction', () => {
     ['a token for its pod', write('CREATE', 'serviceaccounts/token', 'sa', token(bound))],
     ['its lease', write('UPDATE', 'leases', 'a', { group: 'coordination.k8s.io', namespace: 'kube-node-lease' })],
     ['events', write('CREATE', 'events', 'e')],
+    ['a service account that is no token', write('CREATE', 'serviceaccounts', 'sa')],
+    ['changes a token, which nothing serves', write('UPDATE', 'serviceaccounts/token', 'sa')],
+    [
+      'a label that is left to kubelets',
+      write('UPDATE', 'nodes', 'a', changed({ metadata: { ...node.metadata, labels: { team: 'x' } } })),
+    ],
+    ['deletes its own node', write('DELETE', 'nodes', 'a')],
+    ['creates its lease', write('CREATE', 'leases', '', { ...leases, object: { metadata: { name: 'a' } } })],
   ];
   for (const [rule, request] of allowed) {
     it(`allowed: ${rule}`, () => {
@@ -296,6 +335,79 @@ describe('node restriction', () => {
       'pods "p" is forbidden: could not determine node from user "system:node:"',
     ],
     ['a pod that is gone', write('DELETE', 'pods', 'gone'), 'pods "gone" not found'],
+    [
+      'mirror pod with a second owner',
+      mirrorOf(owner, { ...owner, kind: 'Secret', name: 's', controller: false }),
+      'pods "m" is forbidden: node "a" can only create pods with a single owner reference set to itself',
+    ],
+    [
+      'mirror pod that keeps its owner from being deleted',
+      mirrorOf({ ...owner, blockOwnerDeletion: true }),
+      'pods "m" is forbidden: node "a" must not set blockOwnerDeletion on an owner reference',
+    ],
+    [
+      'mirror pod that its owner does not control',
+      mirrorOf({ ...owner, controller: false }),
+      'pods "m" is forbidden: node "a" can only create pods with a controller owner reference set to itself',
+    ],
+    ['mirror pod of a Node in another version', mirrorOf({ ...owner, apiVersion: 'v2' }), notItsOwn],
+    ['mirror pod of something else', mirrorOf({ ...owner, kind: 'Pod' }), notItsOwn],
+    ['mirror pod of another node', mirrorOf({ ...owner, name: 'b' }), notItsOwn],
+    [
+      'mirror pod of a node that does not exist',
+      { ...mirrorWith({ nodeName: 'c' }), ...ofNode('c', { ...owner, name: 'c' }) },
+      'nodes "c" not found',
+    ],
+    [
+      'mirror pod with a config map',
+      mirrorWith({ volumes: [{ name: 'v', configMap: { name: 'c' } }] }),
+      'pods "m" is forbidden: node "a" can not create pods that reference configmaps',
+    ],
+    [
+      'mirror pod with an account',
+      mirrorWith({ serviceAccountName: 'sa' }),
+      'pods "m" is forbidden: node "a" can not create pods that reference serviceaccounts',
+    ],
+    [
+      'mirror pod with a claim',
+      mirrorWith({ volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }] }),
+      'pods "m" is forbidden: node "a" can not create pods that reference persistentvolumeclaims',
+    ],
+    [
+      'status of another pod',
+      write('UPDATE', 'pods/status', 'other', { object: pod, oldObject: { ...pod, spec: { containers: [] } } as Pod }),
+      'pods "other" is forbidden: node "a" can only update pod status for pods with spec.nodeName set to itself',
+    ],
+    [
+      'token for something else',
+      write('CREATE', 'serviceaccounts/token', 'sa', token({ ...bound, kind: 'Secret' })),
+      'serviceaccounts "sa" is forbidden: node requested token not bound to a pod',
+    ],
+    [
+      'token for a pod without a name',
+      write('CREATE', 'serviceaccounts/token', 'sa', token({ ...bound, name: '' })),
+      'serviceaccounts "sa" is forbidden: node requested token not bound to a pod',
+    ],
+    [
+      'token for a pod that is gone',
+      write('CREATE', 'serviceaccounts/token', 'sa', token({ ...bound, name: 'gone' })),
+      'pods "gone" not found',
+    ],
+    [
+      'token for a pod that was there before',
+      write('CREATE', 'serviceaccounts/token', 'sa', token({ ...bound, uid: 'older' })),
+      'serviceaccounts "sa" is forbidden: the UID in the bound object reference (older) does not match the UID in record. The object might have been deleted and then recreated',
+    ],
+    [
+      'creates another lease',
+      write('CREATE', 'leases', '', { ...leases, object: { metadata: { name: 'b' } } }),
+      'leases.coordination.k8s.io is forbidden: can only access node lease with the same name as the requesting node',
+    ],
+    [
+      'a lease elsewhere',
+      write('UPDATE', 'leases', 'a', { ...leases, namespace: 'n' }),
+      'leases.coordination.k8s.io "a" is forbidden: can only access leases in the "kube-node-lease" system namespace',
+    ],
   ];
   for (const [rule, request, message] of refused) {
     it(`refused: ${rule}`, () => {

@@ -60,6 +60,27 @@ describe('bindings', () => {
       'RBAC: allowed by ClusterRoleBinding "b" of ClusterRole "reader" to Group "system:authenticated"',
     ],
     [
+      'service account without a namespace, everywhere',
+      cluster({ kind: 'ServiceAccount', name: 'robot' }),
+      wants('get', 'pods', { user: serviceAccountUser('', 'robot', 'u') }),
+      'no-opinion',
+      '',
+    ],
+    [
+      'a role of a namespace, bound everywhere',
+      { ...local('Role', USER_ALICE), clusterRoleBindings: [binding('b', 'Role', 'reader', [USER_ALICE])] },
+      wants('get', 'pods', { namespace: 'm' }),
+      'no-opinion',
+      'RBAC: unsupported role reference kind: "Role"',
+    ],
+    [
+      'a role of no known kind',
+      local('Group', USER_ALICE),
+      wants('get', 'pods'),
+      'no-opinion',
+      'RBAC: unsupported role reference kind: "Group"',
+    ],
+    [
       'anonymous is not everybody',
       cluster({ kind: 'Group', name: 'system:authenticated' }),
       wants('get', 'pods', { user: ANONYMOUS }),

@@ -86,6 +86,29 @@ describe('rules against rules', () => {
     );
   });
 
+  it('a rule is not covered when one of its sides is not', () => {
+    const owned: PolicyRule = {
+      apiGroups: [''],
+      resources: ['pods', '*/log'],
+      verbs: ['get'],
+      resourceNames: ['a', 'b'],
+    };
+    const wanted: PolicyRule = { ...owned, resources: ['pods'] };
+    const paths: PolicyRule = { nonResourceURLs: ['/a/*'], verbs: ['get'] };
+    assert.deepEqual(notCoveredByOne([owned], [wanted, { ...wanted, resources: ['nodes/log'] }]), []);
+    const uncoveredOnes: [PolicyRule, PolicyRule][] = [
+      [owned, { ...wanted, verbs: ['get', 'list'] }],
+      [owned, { ...wanted, apiGroups: ['', 'apps'] }],
+      [owned, { ...wanted, resources: ['pods', 'secrets'] }],
+      [{ ...owned, resources: ['*/log', '*s'] }, wanted],
+      [owned, { ...wanted, resourceNames: ['a', 'c'] }],
+      [owned, { ...wanted, resourceNames: ['c'] }],
+      [owned, { ...wanted, resourceNames: [] }],
+      [paths, { ...paths, nonResourceURLs: ['/a/b', '/b'] }],
+    ];
+    for (const [mine, theirs] of uncoveredOnes) assert.deepEqual(notCoveredByOne([mine], [theirs]), [theirs]);
+  });
+
   it('parts are counted as they are listed', () => {
     const rules: PolicyRule[] = [
       { apiGroups: names(2), resources: names(3), verbs: names(5) },

@@ -66,8 +66,9 @@ describe('service account tokens', () => {
       'system:serviceaccounts:n',
       'system:authenticated',
     ]);
-    assert.deepEqual(answer.user.extra['authentication.kubernetes.io/pod-name'], ['p']);
-    assert.deepEqual(answer.user.extra['authentication.kubernetes.io/node-name'], ['node']);
+    const extra = (name: string) => answer.user.extra[`authentication.kubernetes.io/${name}`];
+    assert.deepEqual(['pod-name', 'node-name', 'node-uid'].map(extra), [['p'], ['node'], ['nu']]);
+    assert.match(extra('credential-id')?.[0] ?? '', /^JTI=[0-9a-f-]{36}$/);
     assert.deepEqual(answer.audiences, ['https://api']);
   });
 
@@ -160,6 +161,12 @@ describe('service account tokens', () => {
       'kubernetes.io': { namespace: 'n', serviceaccount: { name: 's', uid: 'su' } },
     };
     assert.equal(who(signJwt(forged, key), verifier), 'sub claim is not the service account');
+    const mine = { ...forged, sub: 'system:serviceaccount:n:s' };
+    assert.equal(who(signJwt(mine, key), verifier), mine.sub);
+    const early = { ...mine, nbf: Date.parse(START) / 1000 + 3600 };
+    assert.equal(who(signJwt(early, key), verifier), 'service account token is not valid yet');
+    const timeless = { ...mine, exp: 'never' };
+    assert.equal(who(signJwt(timeless, key), verifier), 'service account token does not say when it expires');
   });
 
   it('a token in a Secret is good as long as the Secret holds it', () => {
@@ -169,6 +176,21 @@ describe('service account tokens', () => {
     found.secret = { ...secret, data: { token: Buffer.from(token).toString('base64') } };
     assert.equal(who(token, verifier), 'system:serviceaccount:n:s');
     assert.equal(who(token, verifier, ['x']), 'token audiences are not among those accepted here');
+    const last = token.at(-1) === 'A' ? 'B' : 'A';
+    const other = Buffer.from(token.slice(0, -1) + last).toString('base64');
+    const held = found.secret;
+    found.secret = { ...secret, data: { token: other } };
+    assert.equal(who(token, verifier), "token does not match server's copy", 'one as long as it');
+    const deleted = { deletionTimestamp: START };
+    found.secret = { ...held, metadata: { ...secret.metadata, ...deleted } };
+    assert.equal(who(token, verifier), 'token has been invalidated');
+    found.secret = held;
+    found.account = { metadata: { ...account.metadata, ...deleted } };
+    assert.equal(who(token, verifier), 'service account has been deleted');
+    found.account = { metadata: { ...account.metadata, uid: 'newer' } };
+    assert.equal(who(token, verifier), 'service account UID does not match claim');
+    delete found.account;
+    assert.equal(who(token, verifier), 'service account has been deleted');
     delete found.secret;
     assert.equal(who(token, verifier), 'token has been invalidated');
   });
@@ -185,6 +207,13 @@ describe('service account tokens', () => {
       assert.equal(answer.status?.expirationTimestamp, '2026-06-01T01:00:00Z');
       assert.deepEqual(answer.spec.audiences, ['https://api']);
       assert.equal(who(answer.status.token, verifier), 'system:serviceaccount:n:s');
+    });
+
+    it('may say for whom it is, and leave out what it is bound to', () => {
+      const metadata = { name: 's', namespace: 'n', uid: 'su' };
+      const boundObjectRef = { kind: 'Pod', name: 'p', uid: '' };
+      const answer = answerTokenRequest({ metadata, spec: { audiences: [], boundObjectRef } }, context());
+      assert.ok(answer.status?.token);
     });
 
     it('is cut to the longest lifetime', () => {
@@ -221,6 +250,18 @@ describe('service account tokens', () => {
         { metadata: { name: 'x' }, spec: { audiences: [] } },
         422,
         /must match the service account name if specified/,
+      ],
+      [
+        'another namespace',
+        { metadata: { namespace: 'x' }, spec: { audiences: [] } },
+        422,
+        /must match the service account namespace if specified/,
+      ],
+      [
+        'something of another group',
+        { spec: { audiences: [], boundObjectRef: { kind: 'Pod', apiVersion: 'x.io/v1', name: 'p' } } },
+        400,
+        /cannot bind token to object of type x.io\/v1, Kind=Pod/,
       ],
       [
         'another uid',

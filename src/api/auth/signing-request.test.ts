@@ -212,6 +212,27 @@ describe('certificate signing requests', () => {
         /updates may not set certificate content/,
       ],
       [
+        'another certificate',
+        () => certified('eA=='),
+        () => certified('eQ=='),
+        'status',
+        /updates may not modify existing certificate content/,
+      ],
+      [
+        'condition without a status',
+        () => withConditions({ ...approved, status: undefined }),
+        old,
+        'approval',
+        /status.conditions\[0\].status: Required value/,
+      ],
+      [
+        'condition twice',
+        () => withConditions(approved, approved),
+        old,
+        'approval',
+        /status.conditions\[1\].type: Duplicate value: "Approved"/,
+      ],
+      [
         'certificate that is none',
         () => certified('eA=='),
         old,

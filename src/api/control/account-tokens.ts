@@ -3,6 +3,7 @@ import { type Kind, pathOf } from '../kinds/kind.ts';
 import { amend } from '../rest/amend.ts';
 import type { Core } from '../rest/core.ts';
 import { remove } from '../rest/delete.ts';
+import { whole } from '../store/entry.ts';
 import { type Controller, internalCall } from './controller.ts';
 import { Worker } from './worker.ts';
 
@@ -23,7 +24,8 @@ export function fillTokenSecrets(
     }),
     core.store.watch('/serviceaccounts', core.store.revision, ({ entry }) => addAllOf(entry.path.split('/')[0] ?? '')),
   ];
-  for (const { path, object } of core.store.list('/secrets')) if (isTokenSecret(object as Secret)) worker.add(path);
+  for (const { path, object } of whole(core.store.list('/secrets')))
+    if (isTokenSecret(object as Secret)) worker.add(path);
   return {
     idle: () => worker.idle(),
     close: () => {
@@ -33,7 +35,7 @@ export function fillTokenSecrets(
   };
 
   function addAllOf(namespace: string): void {
-    for (const { path, object } of core.store.list('/secrets', { prefix: `${namespace}/` })) {
+    for (const { path, object } of whole(core.store.list('/secrets', { prefix: `${namespace}/` }))) {
       if (isTokenSecret(object as Secret)) worker.add(path);
     }
   }

@@ -38,19 +38,20 @@ export function serveDefinitions(core: Core, onError: (key: string, error: unkno
     } else if (type === 'deleted') {
       const [group, plural] = entry.bucket.split('/');
       const definition = core.store.newest(BUCKET, `${plural}.${group}`);
-      if (definition?.object.metadata?.deletionTimestamp !== undefined) worker.add(definition.path);
+      if (definition?.damage === undefined && definition?.object.metadata?.deletionTimestamp !== undefined)
+        worker.add(definition.path);
     }
   }
 
   function serve(entry: Entry): void {
-    const definition = definitionOf(entry);
-    const generation = definition.metadata?.generation ?? 0;
-    if (!isTrue(definition, 'Established') || served.get(entry.path) === generation) return;
     try {
+      const definition = definitionOf(entry);
+      const generation = definition.metadata?.generation ?? 0;
+      if (!isTrue(definition, 'Established') || served.get(entry.path) === generation) return;
       core.registry.define(entry.path, customKinds(definition, entry.revision));
       served.set(entry.path, generation);
     } catch (error) {
-      // It passed all checks and cannot be served all the same: our defect, and no reason to fall over.
+      // It is damaged, or passed all checks and cannot be served all the same: no reason to fall over.
       onError(entry.path, error);
     }
   }

@@ -5,7 +5,7 @@ import { amend } from '../rest/amend.ts';
 import type { Core } from '../rest/core.ts';
 import { remove } from '../rest/delete.ts';
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../rest/metadata.ts';
-import type { Entry } from '../store/entry.ts';
+import { type Entry, whole } from '../store/entry.ts';
 import { EVERYTHING } from '../store/store.ts';
 import { type Controller, internalCall, splitPath } from './controller.ts';
 import { Ownership } from './ownership.ts';
@@ -26,7 +26,7 @@ export function collectGarbage(core: Core, onError: (key: string, error: unknown
     // An owner of a kind that was unknown may be known now.
     if (change.entry.bucket === DEFINITION_BUCKET) lookAt(ownership.all());
   });
-  for (const bucket of core.store.buckets()) for (const entry of core.store.list(bucket)) ownership.add(entry);
+  for (const bucket of core.store.buckets()) for (const entry of whole(core.store.list(bucket))) ownership.add(entry);
   lookAt(ownership.all());
   return {
     idle: () => worker.idle(),

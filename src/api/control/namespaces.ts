@@ -11,8 +11,10 @@ import { Worker } from './worker.ts';
 
 /** Empties namespaces that are being deleted, and lets them go when nothing is left in them. */
 export function emptyNamespaces(core: Core, onError: (key: string, error: unknown) => void): Controller {
-  const terminating = (name: string) =>
-    core.store.newest('/namespaces', name)?.object.metadata?.deletionTimestamp !== undefined;
+  const terminating = (name: string) => {
+    const namespace = core.store.newest('/namespaces', name);
+    return namespace?.damage === undefined && namespace?.object.metadata?.deletionTimestamp !== undefined;
+  };
   const worker = new Worker(core.clock, name => empty(name), onError);
   const stop = core.store.watch(EVERYTHING, core.store.revision, ({ type, entry }) => {
     const namespace = entry.bucket === '/namespaces' ? entry.path : (entry.object.metadata?.namespace ?? '');

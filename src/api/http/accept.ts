@@ -1,8 +1,9 @@
+import { PROTOBUF_MEDIA_TYPE } from '../protobuf/messages.ts';
 import { notAcceptable } from '../status.ts';
 
 /** What the answer shall look like. */
 export interface Output {
-  readonly format: 'json' | 'yaml';
+  readonly format: 'json' | 'yaml' | 'protobuf';
   /** Another view of the objects: a table for people, or metadata only. */
   readonly as: 'Table' | 'PartialObjectMetadata' | undefined;
 }
@@ -13,18 +14,28 @@ interface MediaRange {
   readonly quality: number;
 }
 
-const MEDIA_TYPES = ['application/json', 'application/yaml'];
+const MEDIA_TYPES = ['application/json', 'application/yaml', PROTOBUF_MEDIA_TYPE];
 const LONGEST_HEADER = 4096;
 
-/** Chooses the first form we speak among those a client accepts. Throws 406. */
-export function negotiate(header: string | undefined): Output {
-  for (const { type, parameters } of mediaRanges(header)) {
+/**
+ * Chooses the first form we speak among those a client accepts; protocol buffers only for who takes nothing else and where
+ * the kind has them. Throws 406.
+ */
+export function negotiate(header: string | undefined, hasProtobuf: boolean): Output {
+  const ranges = mediaRanges(header);
+  for (const { type, parameters } of ranges) {
     const format = formatOf(type);
     if (format === undefined) continue;
     const as = viewOf(parameters);
     if (as !== 'unknown') return { format, as };
   }
-  throw notAcceptable(MEDIA_TYPES);
+  if (
+    hasProtobuf &&
+    ranges.some(({ type, parameters }) => type === PROTOBUF_MEDIA_TYPE && parameters['as'] === undefined)
+  ) {
+    return { format: 'protobuf', as: undefined };
+  }
+  throw notAcceptable(hasProtobuf ? MEDIA_TYPES : MEDIA_TYPES.slice(0, 2));
 }
 
 /** The media ranges of an `Accept` header, the most wanted first. */

@@ -1,9 +1,12 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { dump } from 'js-yaml';
+import { encodeProtobuf } from '../protobuf/encode.ts';
+import { PROTOBUF_MEDIA_TYPE } from '../protobuf/messages.ts';
+import type { JsonObject } from '../schema/schema.ts';
 import { statusOf } from '../status.ts';
 import { negotiate, type Output } from './accept.ts';
-import type { LineWriter } from './watch-hub.ts';
+import type { LineWriter } from './watch-stream.ts';
 
 export type ServerRequest = IncomingMessage | Http2ServerRequest;
 export type Response = ServerResponse | Http2ServerResponse;
@@ -48,6 +51,11 @@ export class Exchange {
   /** Answers with an object, in the form the client accepts. */
   sendObject(code: number, output: Output, json: Buffer | object): void {
     const yaml = output.format === 'yaml';
+    const protobuf = output.format === 'protobuf' ? encodeProtobuf(parsed(json) as JsonObject) : undefined;
+    if (protobuf !== undefined) {
+      this.sendBytes(code, PROTOBUF_MEDIA_TYPE, protobuf);
+      return;
+    }
     const body = yaml ? Buffer.from(dump(parsed(json))) : this.#isRead() ? pretty(json) : bytesOf(json);
     this.#sendParts(
       code,
@@ -86,7 +94,7 @@ export class Exchange {
     if (retryAfter > 0) this.#response.setHeader('retry-after', String(retryAfter));
     let output: Output = { format: 'json', as: undefined };
     try {
-      output = { ...negotiate(this.headers.accept), as: undefined };
+      output = { ...negotiate(this.headers.accept, false), as: undefined };
     } catch {
       // A client that accepts nothing we speak gets its error as JSON.
     }
@@ -94,7 +102,7 @@ export class Exchange {
   }
 
   /** Starts an answer that goes on until somebody ends it. */
-  stream(contentType: string): LineWriter & { destroy(): void } {
+  stream(contentType: string): LineWriter {
     this.#head(200, { 'content-type': contentType });
     const response = this.#response as ServerResponse;
     response.flushHeaders();
@@ -102,6 +110,7 @@ export class Exchange {
       write: line => response.write(line),
       end: () => response.end(),
       destroy: () => response.destroy(),
+      onDrain: call => response.on('drain', call),
       get writableLength() {
         return response.writableLength;
       },

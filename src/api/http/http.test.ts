@@ -4,6 +4,7 @@ import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from 'node
 import { request as httpsRequest } from 'node:https';
 import { after, before, describe, it } from 'node:test';
 import { load } from 'js-yaml';
+import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
 import { VirtualClock } from '../../kube/clock.ts';
 import { days, hours } from '../../kube/duration.ts';
 import { CONFIG_MAPS, NAMESPACES, PODS, SECRETS, SERVICE_ACCOUNTS } from '../../kube/resource.ts';
@@ -11,6 +12,7 @@ import { issueClient, issueSigner } from '../../pki/issue.ts';
 import { systemKeys } from '../../pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../../pki/pem.ts';
 import { type Api, startApi } from '../api.ts';
+import { decodeProtobuf } from '../protobuf/decode.ts';
 
 interface Answer {
   readonly code: number;
@@ -252,12 +254,12 @@ describe('the API over HTTPS', () => {
       ],
       [
         'GET',
-        secrets,
+        `${secrets}?watch=1`,
         undefined,
         { accept: 'application/vnd.kubernetes.protobuf' },
         406,
         'NotAcceptable',
-        'only the following media types are accepted: application/json, application/yaml',
+        'only the following media types are accepted: application/json',
       ],
     ];
     for (const [method, path, body, headers, code, reason, message] of cases) {
@@ -275,6 +277,18 @@ describe('the API over HTTPS', () => {
       [`${log}?sinceSeconds=0`, `${refused} sinceSeconds: Invalid value: 0: must be greater than 0`],
       [`${log}?limitBytes=0`, `${refused} limitBytes: Invalid value: 0: must be greater than 0`],
       [`${log}?sinceSeconds=1&sinceTime=2026-01-01T00:00:00Z`, /at most one of `sinceTime` or `sinceSeconds`/],
+      [
+        `${secrets}?resourceVersionMatch=Exact&resourceVersion=1&continue=abc`,
+        /is forbidden when continue is provided/,
+      ],
+      [`${secrets}?resourceVersionMatch=Newest&resourceVersion=1`, /resourceVersionMatch: Unsupported value: "Newest"/],
+      [`${secrets}?resourceVersionMatch=Exact&resourceVersion=0`, /is forbidden for resourceVersion "0"/],
+      [`${secrets}?sendInitialEvents=true`, /sendInitialEvents is forbidden for list/],
+      [
+        `${secrets}?watch=1&resourceVersionMatch=NotOlderThan`,
+        /forbidden for watch unless sendInitialEvents is provided/,
+      ],
+      [`${secrets}?watch=1&sendInitialEvents=1&resourceVersionMatch=Exact`, /Unsupported value: "Exact"/],
       [`${secrets}?watch=1&continue=abc`, /resourceVersionMatch is forbidden when continue is provided/],
     ];
     for (const [path, message] of cases) isStatus(await ask(session, 'GET', path), 422, 'Invalid', message);
@@ -311,9 +325,27 @@ describe('the API over HTTPS', () => {
     isStatus(await ask(session, 'PATCH', path, yaml, type), 400, 'BadRequest', /error decoding patch: the number/);
   });
 
+  it('answers in protocol buffers those who take nothing else', async () => {
+    await api.kube.create(CONFIG_MAPS, { metadata: { name: 'buffer', namespace: 'default' }, data: { k: 'v' } });
+    const stream = session.request({
+      ':path': '/api/v1/namespaces/default/configmaps/buffer',
+      accept: 'application/vnd.kubernetes.protobuf',
+    });
+    const [head] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+    assert.equal(head['content-type'], 'application/vnd.kubernetes.protobuf');
+    const chunks = await stream.toArray();
+    const { kind, data } = decodeProtobuf(Buffer.concat(chunks as Buffer[])) as ConfigMap;
+    assert.deepEqual([kind, data], ['ConfigMap', { k: 'v' }]);
+    const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    const refused = await ask(session, 'GET', definitions, undefined, {
+      accept: 'application/vnd.kubernetes.protobuf',
+    });
+    assert.equal(refused.code, 406);
+  });
+
   it('takes custom objects that say what they are, and tells which rules it does not apply', async () => {
     const properties = { spec: { type: 'object', properties: { n: { type: 'number', maximum: 0 } } } };
-    const rules = [{ rule: "self.metadata.name.find('x') == ''" }];
+    const rules = [{ rule: "cidr('10.0.0.0/8').containsIP('10.0.0.1')" }];
     const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-validations': rules, properties } };
     const versions = [{ name: 'v1', served: true, storage: true, schema }];
     const spec = { group: 'x.io', scope: 'Namespaced', names: { plural: 'goods', kind: 'Good' }, versions };
@@ -322,7 +354,7 @@ describe('the API over HTTPS', () => {
     const large = text.replace('"maximum":0', '"maximum":9223372036854775807');
     const defined = await ask(session, 'POST', definitions, large);
     assert.equal(defined.code, 201);
-    assert.match(String(defined.headers['warning']), /is not enforced here: unknown function find/);
+    assert.match(String(defined.headers['warning']), /is not enforced here: unknown function containsIP/);
     await api.engine.idle();
     const goods = '/apis/x.io/v1/namespaces/web/goods';
     const post = (kind: object) => ask(session, 'POST', goods, JSON.stringify({ ...kind, metadata: { name: 'g' } }));
@@ -407,6 +439,12 @@ describe('the API over HTTPS', () => {
       403,
       'Forbidden',
       'secrets is forbidden: User "system:serviceaccount:web:robot" cannot list resource "secrets" in API group "" in the namespace "web"',
+    );
+    isStatus(
+      await ask(robot, 'GET', secrets, undefined, { authorization, 'impersonate-user': 'root' }),
+      403,
+      'Forbidden',
+      /^users "root" is forbidden: User "system:serviceaccount:web:robot" cannot impersonate resource "users"/,
     );
     const review = JSON.stringify({ spec: { token: made.body['status'].token as string } });
     const known = await ask(session, 'POST', '/apis/authentication.k8s.io/v1/tokenreviews', review);

@@ -1,6 +1,5 @@
-import type { DeleteOptions } from 'kubernetes-types/meta/v1.d.ts';
 import type { FieldValidation, PodLogOptions, WriteParameters } from '../rest/core.ts';
-import { dryRunErrors } from '../rest/delete-options.ts';
+import { type AllDeleteOptions, dryRunErrors } from '../rest/delete-options.ts';
 import type { PatchParameters, PatchType } from '../rest/patch.ts';
 import type { ListParameters } from '../rest/read.ts';
 import type { WatchParameters } from '../rest/watch.ts';
@@ -109,14 +108,16 @@ export function patchParameters(
 }
 
 /** Deletions say what they want in the URL or in a body; the body wins. */
-export function deleteOptions(query: URLSearchParams): DeleteOptions {
+export function deleteOptions(query: URLSearchParams): AllDeleteOptions {
   const grace = integer(query, 'gracePeriodSeconds');
   const orphan = flag(query, 'orphanDependents');
+  const evenDamaged = flag(query, 'ignoreStoreReadErrorWithClusterBreakingPotential');
   return {
     ...(query.has('dryRun') ? { dryRun: query.getAll('dryRun') } : {}),
     ...(grace === undefined ? {} : { gracePeriodSeconds: grace }),
     ...(query.get('propagationPolicy') ? { propagationPolicy: query.get('propagationPolicy') as string } : {}),
     ...(orphan === undefined ? {} : { orphanDependents: orphan }),
+    ...(evenDamaged === undefined ? {} : { ignoreStoreReadErrorWithClusterBreakingPotential: evenDamaged }),
   };
 }
 

@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream';
 import { CORE_SCHEMA, load } from 'js-yaml';
 import { KubeError } from '../../kube/error.ts';
-import { decodeProtobuf, PROTOBUF_MEDIA_TYPE } from '../protobuf/decode.ts';
+import { decodeProtobuf } from '../protobuf/decode.ts';
+import { PROTOBUF_MEDIA_TYPE } from '../protobuf/messages.ts';
 import { WireError } from '../protobuf/wire.ts';
 import type { Body } from '../rest/body.ts';
 import { badRequest, entityTooLarge, timedOut, unsupportedMediaType } from '../status.ts';

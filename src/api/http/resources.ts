@@ -1,13 +1,13 @@
-import type { DeleteOptions } from 'kubernetes-types/meta/v1.d.ts';
 import { isNotFound } from '../../kube/error.ts';
 import type { User } from '../auth/user.ts';
-import type { Kind, Verb } from '../kinds/kind.ts';
+import { apiVersionOfKind, type Kind, type Verb } from '../kinds/kind.ts';
+import { kindOf } from '../protobuf/messages.ts';
 import { answer } from '../rest/answer.ts';
 import { asked, requireAllowed } from '../rest/authorize.ts';
 import type { Call, Core } from '../rest/core.ts';
 import { create } from '../rest/create.ts';
 import { remove } from '../rest/delete.ts';
-import { deleteParameters } from '../rest/delete-options.ts';
+import { type AllDeleteOptions, deleteParameters } from '../rest/delete-options.ts';
 import { endpointOf } from '../rest/endpoint.ts';
 import { PATCH_MEDIA_TYPES, type PatchType, patch } from '../rest/patch.ts';
 import { readLog } from '../rest/pod/log.ts';
@@ -21,7 +21,7 @@ import { isObject, tooDeep } from '../schema/json.ts';
 import { pathSegment } from '../schema/name.ts';
 import type { Schema } from '../schema/schema.ts';
 import { selectedName } from '../select/field.ts';
-import { badRequest, methodNotAllowed, noSuchPath, quote, unsupportedMediaType } from '../status.ts';
+import { badRequest, methodNotAllowed, noSuchPath, notAcceptable, quote, unsupportedMediaType } from '../status.ts';
 import type { Entry } from '../store/entry.ts';
 import { negotiate, type Output } from './accept.ts';
 import { encodeList, encodeObject, type View } from './encode.ts';
@@ -114,7 +114,8 @@ class ResourceRequest {
     this.#hub = hub;
     this.#exchange = exchange;
     this.#call = call;
-    this.#output = negotiate(exchange.headers.accept);
+    const { kind } = call;
+    this.#output = negotiate(exchange.headers.accept, kindOf(apiVersionOfKind(kind), kind.kind) !== undefined);
   }
 
   serve(verb: Verb): Promise<void> | void {
@@ -146,11 +147,12 @@ class ResourceRequest {
   #watch(): void {
     const parameters = watchParameters(this.#exchange.query);
     checkWatch(this.#call, parameters);
+    if (this.#output.format === 'protobuf') throw notAcceptable(['application/json']);
     const writer = this.#exchange.stream('application/json');
     const stream = this.#hub.open(this.#view(), writer, parameters, sink =>
       watch(this.#core, this.#call, parameters, sink),
     );
-    this.#exchange.closed.addEventListener('abort', () => stream.close());
+    this.#exchange.closed.addEventListener('abort', () => stream.gone());
   }
 
   async #create(): Promise<void> {
@@ -232,7 +234,7 @@ class ResourceRequest {
     return parseObject(await this.#bytes(), this.#exchange.headers['content-type'], below?.kind?.kind ?? kind.kind);
   }
 
-  async #deleteOptions(): Promise<DeleteOptions> {
+  async #deleteOptions(): Promise<AllDeleteOptions> {
     const fromUrl = deleteOptions(this.#exchange.query);
     const bytes = await this.#bytes();
     if (bytes.length === 0) return fromUrl;
@@ -245,7 +247,7 @@ class ResourceRequest {
     const schema = builtinSchema('v1', 'DeleteOptions') as Schema;
     const wrong = decodeError(schema, value);
     if (wrong !== undefined) throw badRequest(wrong);
-    return { ...fromUrl, ...(decode(schema, value) as DeleteOptions) };
+    return { ...fromUrl, ...(decode(schema, value) as AllDeleteOptions) };
   }
 
   #view(): View {

@@ -1,4 +1,5 @@
 import { createSecureServer, type Http2SecureServer, type Http2Session } from 'node:http2';
+import type { Socket } from 'node:net';
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
 import { seconds } from '../../kube/duration.ts';
 import { KubeError } from '../../kube/error.ts';
@@ -41,8 +42,17 @@ export interface HttpOptions {
 
 /** As many as Go's server allows. */
 const MAX_STREAMS_PER_CONNECTION = 250;
+/** Over HTTP/1.1 as much as Go's server takes; more is answered with 431. */
+const MAX_HEADER_BYTES = 1024 * 1024;
+/** Over HTTP/2 what Node's library can take. Clients are told, so that a longer URL does not cost them the connection. */
+const MAX_HTTP2_HEADER_BYTES = 64 * 1024;
 /** In megabytes. A large list waits in memory until the client takes it; new streams are refused past this. */
 const MAX_SESSION_MEMORY_MB = 512;
+const LIMITS = {
+  maxHeaderSize: MAX_HEADER_BYTES,
+  settings: { maxConcurrentStreams: MAX_STREAMS_PER_CONNECTION, maxHeaderListSize: MAX_HTTP2_HEADER_BYTES },
+  maxSessionMemory: MAX_SESSION_MEMORY_MB,
+};
 const KEEP_ALIVE_MS = seconds(30);
 /** Connections that are still busy this long after a close are cut. */
 const CLOSE_GRACE_MS = seconds(2);
@@ -58,15 +68,15 @@ export async function serveHttp(core: Core, { host, port, identity, onError }: H
     // Client certificates are verified for each request, so that a change of CAs reaches open connections too.
     rejectUnauthorized: false,
     minVersion: 'TLSv1.2',
-    settings: { maxConcurrentStreams: MAX_STREAMS_PER_CONNECTION },
-    maxSessionMemory: MAX_SESSION_MEMORY_MB,
+    ...LIMITS,
   });
   const connections = trackConnections(server);
   server.on('request', (request, response) => {
     void handle(request, response);
   });
+  server.on('clientError', refuseUnreadable);
   // A failed handshake or a broken connection is the client's affair.
-  for (const event of ['tlsClientError', 'clientError', 'sessionError'] as const) server.on(event, () => {});
+  for (const event of ['tlsClientError', 'sessionError'] as const) server.on(event, () => {});
   const taken = await listenOn(server, port, host);
   return {
     port: taken,
@@ -118,6 +128,24 @@ function secureContext({ cert, key, clientCa }: ServingIdentity): { cert: string
   return { cert, key, ca: clientCa };
 }
 
+/** Answers what is not HTTP/1.1, or has too much before its body, and takes the rest so that the answer can be read. */
+function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
+  if (!socket.writable || (BUSY.get(socket) ?? 0) > 0) {
+    socket.destroy();
+    return;
+  }
+  const status = UNREADABLE[error.code ?? ''] ?? '400 Bad Request';
+  socket.end(`HTTP/1.1 ${status}\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n${status}`);
+  socket.removeAllListeners('data');
+  discardBody(socket, () => socket.destroy());
+}
+
+const UNREADABLE: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+};
+
 /** Ends one request over HTTP/2, where destroying it would leave its stream open; over HTTP/1.1 the connection. */
 function cutOff(request: ServerRequest): void {
   if ('stream' in request) request.stream.close();
@@ -145,6 +173,10 @@ const MAX_CHAIN_LENGTH = 10;
 function trackConnections(server: Http2SecureServer): { finish(): void; destroy(): void } {
   const sockets = new Set<TLSSocket>();
   const sessions = new Set<Http2Session>();
+  // First of all listeners: OpenSSL has looked at the client certificate, and where a CA of ours has the name of its issuer
+  // but not the key, the failure is left in a queue in which the next read would find it and break the connection. Reading
+  // the certificate empties the queue.
+  server.prependListener('secureConnection', peerChain);
   server.on('secureConnection', socket => {
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     sockets.add(socket);

@@ -1,29 +1,23 @@
-import { minutes, seconds } from '../../kube/duration.ts';
+import { seconds } from '../../kube/duration.ts';
 import type { WatchSink } from '../rest/watch.ts';
-import { expired, statusOf } from '../status.ts';
-import type { Entry } from '../store/entry.ts';
-import { EventEncoder, type EventType, encodeBookmark, encodeError, type View } from './encode.ts';
+import { EventEncoder, type View } from './encode.ts';
+import { type LineWriter, WatchStream } from './watch-stream.ts';
 
-/** Where the lines of a watch go. */
-export interface LineWriter {
-  write(line: Buffer): unknown;
-  end(): unknown;
-  /** Bytes written and not taken yet. */
-  readonly writableLength: number;
-}
-
-/** A client that leaves this much unread is cut off; it will list or resume. */
-const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
-const BOOKMARK_INTERVAL_MS = minutes(1);
+/** What all watches together may leave unread; then those that have not read for longest are cut off. */
+export const MAX_UNREAD_TOGETHER = 64 * 1024 * 1024;
 const TICK_MS = seconds(1);
-/** Watches without a time limit of their own end after this, so that clients spread over time. */
-const SHORTEST_WATCH_MS = minutes(30);
 
 /** All open watches. One timer serves them all: time limits and bookmarks. */
 export class WatchHub {
   readonly #streams = new Set<WatchStream>();
   readonly #encoder = new EventEncoder();
   readonly #revision: () => number;
+  /** What streams had left unread when they last told; those that have read nothing for longest come first. */
+  readonly #unread = new Map<WatchStream, number>();
+  /** The sum of it: never less than what is unread now. */
+  #unreadTogether = 0;
+  /** Streams that were told to end and have not yet; they are given up when they do not. */
+  readonly #ending = new Set<WatchStream>();
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -35,6 +29,11 @@ export class WatchHub {
     return this.#streams.size;
   }
 
+  /** Bytes that readers have not taken, of all watches together. */
+  get unread(): number {
+    return [...this.#unread.keys()].reduce((sum, stream) => sum + stream.unread, 0);
+  }
+
   /** `begin` starts the watch with the sink and returns what stops it; it may throw, which ends the stream with an error event. */
   open(
     view: View,
@@ -42,17 +41,11 @@ export class WatchHub {
     options: { allowBookmarks: boolean; timeoutSeconds: number | undefined },
     begin: (sink: WatchSink) => () => void,
   ): WatchStream {
-    const stream = new WatchStream(view, writer, this.#encoder, options, () => this.#streams.delete(stream));
-    try {
-      stream.stop = begin(stream);
-    } catch (error) {
-      stream.fail(error);
-      return stream;
-    }
-    if (this.#closed) stream.close();
-    if (stream.closed) stream.stop();
-    else this.#streams.add(stream);
+    const stream = new WatchStream(view, writer, this.#encoder, options, this);
     this.#timer ??= setInterval(() => this.#tick(), TICK_MS).unref();
+    stream.begin(begin);
+    if (this.#closed) stream.close();
+    if (!stream.closed) this.#streams.add(stream);
     return stream;
   }
 
@@ -62,81 +55,41 @@ export class WatchHub {
     for (const stream of this.#streams) stream.close();
   }
 
+  /** A stream says what it has left unread now. */
+  progress(stream: WatchStream, unread: number): void {
+    this.#note(stream, unread);
+    for (const [slowest, known] of this.#unread) {
+      if (this.#unreadTogether <= MAX_UNREAD_TOGETHER) return;
+      // Reading is not told, unless somebody waits for it.
+      if (slowest.unread < known) this.#note(slowest, slowest.unread);
+      else slowest.cutOff();
+    }
+  }
+
+  #note(stream: WatchStream, unread: number): void {
+    const before = this.#unread.get(stream) ?? 0;
+    this.#unreadTogether += unread - before;
+    if (unread < before) this.#unread.delete(stream);
+    if (unread > 0) this.#unread.set(stream, unread);
+  }
+
+  /** A stream has been told to end; what it has left in its connection still counts. */
+  ended(stream: WatchStream): void {
+    this.#streams.delete(stream);
+    if (this.#unread.has(stream)) this.#ending.add(stream);
+  }
+
+  /** Nothing is left of a stream. */
+  gone(stream: WatchStream): void {
+    this.#streams.delete(stream);
+    this.#ending.delete(stream);
+    this.#unreadTogether -= this.#unread.get(stream) ?? 0;
+    this.#unread.delete(stream);
+  }
+
   #tick(): void {
     const now = Date.now();
     for (const stream of this.#streams) stream.tick(now, this.#revision());
-  }
-}
-
-class WatchStream implements WatchSink {
-  stop: () => void = () => {};
-  closed = false;
-  readonly #view: View;
-  readonly #writer: LineWriter;
-  readonly #encoder: EventEncoder;
-  readonly #allowBookmarks: boolean;
-  readonly #deadline: number;
-  readonly #forget: () => void;
-  #nextBookmark = Date.now() + BOOKMARK_INTERVAL_MS;
-  #first = true;
-
-  constructor(
-    view: View,
-    writer: LineWriter,
-    encoder: EventEncoder,
-    { allowBookmarks, timeoutSeconds }: { allowBookmarks: boolean; timeoutSeconds: number | undefined },
-    forget: () => void,
-  ) {
-    this.#view = view;
-    this.#writer = writer;
-    this.#encoder = encoder;
-    this.#allowBookmarks = allowBookmarks;
-    this.#forget = forget;
-    const lifetime = timeoutSeconds ? seconds(timeoutSeconds) : SHORTEST_WATCH_MS * (1 + Math.random());
-    this.#deadline = Date.now() + lifetime;
-  }
-
-  event(type: EventType, entry: Entry): void {
-    if (this.closed) return;
-    try {
-      this.#write(this.#encoder.encode(this.#view, type, entry, this.#first));
-    } catch (error) {
-      this.fail(error);
-    }
-    this.#first = false;
-  }
-
-  bookmark(revision: number, initialEventsEnd: boolean): void {
-    this.#write(encodeBookmark(this.#view, revision, initialEventsEnd));
-  }
-
-  tick(now: number, revision: number): void {
-    const over = now >= this.#deadline;
-    if (this.#allowBookmarks && (over || now >= this.#nextBookmark)) {
-      this.#nextBookmark = now + BOOKMARK_INTERVAL_MS;
-      this.bookmark(revision, false);
-    }
-    if (over) this.close();
-  }
-
-  fail(error: unknown): void {
-    this.#write(encodeError(statusOf(error)));
-    this.close();
-  }
-
-  close(): void {
-    if (this.closed) return;
-    this.closed = true;
-    this.stop();
-    this.#forget();
-    this.#writer.end();
-  }
-
-  #write(line: Buffer): void {
-    if (this.closed) return;
-    this.#writer.write(line);
-    if (this.#writer.writableLength <= MAX_UNREAD_BYTES) return;
-    this.#writer.write(encodeError(statusOf(expired('the reader of this watch does not keep up'))));
-    this.close();
+    for (const stream of this.#ending) stream.giveUp(now);
   }
 }

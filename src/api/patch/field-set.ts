@@ -3,7 +3,8 @@
  * an element known by keys, `v:"x"` for an element of a set, `i:0` for an index.
  */
 export class FieldSet {
-  readonly #nodes = new Map<string, Node>();
+  /** Most sets are leaves: a map of their own only when there is something in it. */
+  #nodes: ReadonlyMap<string, Node> = NO_NODES;
 
   static of(...paths: readonly (readonly string[])[]): FieldSet {
     const set = new FieldSet();
@@ -34,8 +35,8 @@ export class FieldSet {
   graft(step: string, member: boolean, children: FieldSet): void {
     if (!member && children.isEmpty) return;
     const known = this.#nodes.get(step);
-    if (known === undefined) this.#nodes.set(step, { member, children });
-    else this.#nodes.set(step, { member: known.member || member, children: known.children.union(children) });
+    if (known === undefined) this.#set(step, { member, children });
+    else this.#set(step, { member: known.member || member, children: known.children.union(children) });
   }
 
   hasMember(step: string): boolean {
@@ -129,11 +130,18 @@ export class FieldSet {
     let node = this.#nodes.get(step);
     if (node === undefined) {
       node = { member: false, children: new FieldSet() };
-      this.#nodes.set(step, node);
+      this.#set(step, node);
     }
     return node;
   }
+
+  #set(step: string, node: Node): void {
+    if (this.#nodes === NO_NODES) this.#nodes = new Map();
+    (this.#nodes as Map<string, Node>).set(step, node);
+  }
 }
+
+const NO_NODES: ReadonlyMap<string, Node> = new Map();
 
 interface Node {
   member: boolean;

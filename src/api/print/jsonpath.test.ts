@@ -69,7 +69,6 @@ describe('JSONPath', () => {
     '.a b',
     '.a[0:1:0]',
     '{.a}',
-    `.${'a'.repeat(1000)}`,
   ]) {
     it(`refuses ${path.slice(0, 20)}`, () => {
       assert.throws(() => parseJsonPath(path), JsonPathError);

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import type { JsonObject } from '../schema/schema.ts';
 import { decodeProtobuf } from './decode.ts';
+import { encodeProtobuf } from './encode.ts';
 import { WireError } from './wire.ts';
 
 /** Bytes that Go clients sent. */
@@ -23,6 +25,22 @@ const SENT = {
 function base64(text: string): Buffer {
   return Buffer.from(text, 'base64');
 }
+
+describe('encodeProtobuf', () => {
+  it('writes what it reads, and lists of it', () => {
+    for (const bytes of Object.values(SENT)) {
+      // Clients write times that they do not know, as null.
+      const text = JSON.stringify(decodeProtobuf(bytes), (_, value: unknown) => value ?? undefined);
+      const sent = JSON.parse(text) as JsonObject;
+      assert.deepEqual(decodeProtobuf(encodeProtobuf(sent) as Buffer), sent);
+    }
+    const metadata = { resourceVersion: '7', continue: 'x', remainingItemCount: 3 };
+    const items = [{ metadata: { name: 'a', creationTimestamp: '2026-01-01T00:00:00Z' }, data: { k: 'v' } }];
+    const list = encodeProtobuf({ apiVersion: 'v1', kind: 'ConfigMapList', metadata, items }) as Buffer;
+    assert.ok(list.includes('ConfigMapList') && list.includes(Buffer.from([0x12, 1, 0x37, 0x1a, 1, 0x78, 0x20, 3])));
+    assert.equal(encodeProtobuf({ apiVersion: 'x.io/v1', kind: 'Good' }), undefined);
+  });
+});
 
 describe('decodeProtobuf', () => {
   it('reads what Go clients write as they would write it in JSON', () => {

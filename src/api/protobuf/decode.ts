@@ -1,13 +1,8 @@
 import type { KubeObject } from '../../kube/resource.ts';
 import { formatRfc3339 } from '../../kube/time.ts';
 import { setField } from '../schema/json.ts';
-import table from './messages.json' with { type: 'json' };
+import { type Field, fieldsOf, INLINE, kindOf, MAGIC } from './messages.ts';
 import { WireError, type WireField, wireFields } from './wire.ts';
-
-export const PROTOBUF_MEDIA_TYPE = 'application/vnd.kubernetes.protobuf';
-
-/** Kubernetes puts this before every message, and the message into an envelope that names its kind. */
-const MAGIC = Buffer.from('k8s\0');
 
 /** Reads an object that a client sent as a protocol buffer. The result is what the same client would send as JSON. */
 export function decodeProtobuf(bytes: Buffer): KubeObject {
@@ -22,26 +17,10 @@ export function decodeProtobuf(bytes: Buffer): KubeObject {
   return { apiVersion, kind, ...(decodeMessage(message, envelope.get(2) ?? Buffer.alloc(0), 0) as KubeObject) };
 }
 
-/** DeleteOptions carry the group version of the resource they are sent for. */
-function kindOf(apiVersion: string, kind: string): string | undefined {
-  const kinds: Readonly<Record<string, string>> = table.kinds;
-  if (kind === 'DeleteOptions') return kinds['v1/DeleteOptions'];
-  const key = apiVersion === 'policy/v1beta1' && kind === 'Eviction' ? 'policy/v1/Eviction' : `${apiVersion}/${kind}`;
-  return Object.hasOwn(kinds, key) ? kinds[key] : undefined;
-}
-
 function typeMeta(bytes: Buffer): string[] {
   const parts: string[] = [];
   for (const { number, bytes: text } of wireFields(bytes)) parts[number - 1] = text.toString('utf8');
   return parts;
-}
-
-interface Field {
-  readonly name: string;
-  readonly shape: 'one' | 'list' | 'map';
-  readonly type: string;
-  /** A zero value means something: the field is a pointer in Go, or never left out of its JSON. */
-  readonly keepsZero: boolean;
 }
 
 const DEEPEST = 100;
@@ -76,8 +55,6 @@ function putValue(object: Record<string, unknown>, { name, type, keepsZero }: Fi
 }
 
 const SCALARS: ReadonlySet<string> = new Set(['string', 'bytes', 'int', 'bool']);
-
-const INLINE = '...';
 
 function isZero(value: unknown): boolean {
   return value === '' || value === 0 || value === false;
@@ -161,24 +138,4 @@ function decodeJson(bytes: Buffer): unknown {
   } catch {
     throw new WireError('a free-form field holds no JSON');
   }
-}
-
-const MESSAGES = new Map<string, ReadonlyMap<number, Field>>();
-
-function fieldsOf(message: string): ReadonlyMap<number, Field> {
-  const known = MESSAGES.get(message);
-  if (known !== undefined) return known;
-  const text = (table.messages as Readonly<Record<string, string>>)[message];
-  if (text === undefined) throw new WireError(`no message ${message} is known`);
-  const fields = new Map(text.split('; ').filter(Boolean).map(readField));
-  MESSAGES.set(message, fields);
-  return fields;
-}
-
-/** `4 args []string!`: number, name, type; `!` keeps zero values. */
-function readField(line: string): [number, Field] {
-  const [number = '', name = '', declared = ''] = line.split(' ');
-  const type = declared.replace(/^(?:\[\]|\{\})|!$/g, '');
-  const shape = declared.startsWith('[]') ? 'list' : declared.startsWith('{}') ? 'map' : 'one';
-  return [Number(number), { name, shape, type, keepsZero: declared.endsWith('!') }];
 }

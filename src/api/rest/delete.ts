@@ -1,11 +1,12 @@
 import type { ObjectMeta } from 'kubernetes-types/meta/v1.d.ts';
 import type { KubeObject } from '../../kube/resource.ts';
 import { formatRfc3339 } from '../../kube/time.ts';
-import { type Fields, type Kind, type Occasion, pathOf } from '../kinds/kind.ts';
+import { apiVersionOfKind, type Fields, type Kind, type Occasion, pathOf } from '../kinds/kind.ts';
 import { sameJson } from '../schema/json.ts';
 import { conflict, notFound } from '../status.ts';
 import type { Entry } from '../store/entry.ts';
 import type { Decision } from '../store/store.ts';
+import { authorize } from './authorize.ts';
 import { commit } from './commit.ts';
 import type { Call, Core } from './core.ts';
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from './metadata.ts';
@@ -18,6 +19,8 @@ export interface DeleteParameters {
   readonly resourceVersion?: string | undefined;
   readonly gracePeriodSeconds?: number | undefined;
   readonly propagation?: Propagation | undefined;
+  /** Also when it is damaged and cannot be read any more. Finalizers and dependents are unknown then, and passed over. */
+  readonly evenDamaged?: boolean | undefined;
 }
 
 export interface Removed {
@@ -30,9 +33,14 @@ export interface Removed {
 /** Deletes an object, or begins to. */
 export async function remove(core: Core, call: Call, parameters: DeleteParameters): Promise<Removed> {
   const { kind, namespace, name } = call;
+  if (parameters.evenDamaged === true) authorize(core, call, 'unsafe-delete-ignore-read-errors');
   let gone = false;
   const entry = await commit(core, kind, pathOf(namespace, name), parameters.dryRun, newest => {
     if (newest === undefined) throw notFound(kind, name);
+    if (newest.damage !== undefined && parameters.evenDamaged === true) {
+      gone = true;
+      return { remove: { apiVersion: apiVersionOfKind(kind), kind: kind.kind, metadata: { name, namespace } } };
+    }
     core.admission.delete(call, newest.object);
     checkPreconditions(kind, name, newest, parameters);
     const decision = decideDelete(kind, newest, parameters, { now: core.clock.now(), user: call.user });

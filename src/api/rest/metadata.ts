@@ -1,7 +1,7 @@
 import type { ObjectMeta } from 'kubernetes-types/meta/v1.d.ts';
 import type { KubeObject } from '../../kube/resource.ts';
 import { formatRfc3339 } from '../../kube/time.ts';
-import { sameJson } from '../schema/json.ts';
+import { canonicalJson } from '../schema/list-rules.ts';
 import { badRequest } from '../status.ts';
 import type { Call, Core } from './core.ts';
 
@@ -62,7 +62,7 @@ export function withKeptMetadata(call: Call, updated: KubeObject, old: KubeObjec
 export function withoutRepeatedOwners(object: KubeObject, warn: (text: string) => void): KubeObject {
   const owners = object.metadata?.ownerReferences;
   if (owners === undefined) return object;
-  const distinct = owners.filter((owner, index) => owners.findIndex(other => sameJson(other, owner)) === index);
+  const distinct = [...new Map(owners.map(owner => [canonicalJson(owner), owner])).values()];
   if (distinct.length === owners.length) return object;
   warn(
     '.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests',

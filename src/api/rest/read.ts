@@ -34,10 +34,11 @@ export function get(core: Core, { kind, namespace, name }: Call, resourceVersion
   if (wanted !== undefined && wanted > core.store.revision) throw versionTooLarge(wanted, core.store.revision);
   const entry = core.store.get(kind.bucket, pathOf(namespace, name));
   if (entry === undefined) throw notFound(kind, name);
+  entry.assertWhole();
   return entry;
 }
 
-/** A collection, or a page of it. */
+/** A collection, or a page of it. With a damaged object in it there is none: who misses the object would take it for deleted. */
 export function list(core: Core, call: Call, parameters: ListParameters): Page {
   const { namespace } = call;
   const chosen = selectionOf(call, parameters);
@@ -53,6 +54,7 @@ export function list(core: Core, call: Call, parameters: ListParameters): Page {
       // Counting what remains is cheap when nothing has to be matched; otherwise it is not told, as in the real server.
       if (!chosen.everything) break;
     } else {
+      entry.assertWhole();
       entries.push(entry);
     }
   }

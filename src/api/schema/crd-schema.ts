@@ -1,5 +1,7 @@
+import type { Budget } from './budget.ts';
 import { ruleFault } from './cel/rules.ts';
 import { keywordErrors } from './crd-keywords.ts';
+import { schemaPatternErrors } from './crd-patterns.ts';
 import { adopt } from './crd-version.ts';
 import { type FieldError, forbidden, invalid, required, unsupported } from './field-error.ts';
 import { isObject, sameJson } from './json.ts';
@@ -9,8 +11,8 @@ import { completenessErrors, nestedErrors } from './structural.ts';
 import { validate } from './validate.ts';
 
 /** What is wrong with the schema of a custom kind: it must be structural, so that unknown fields can be pruned. */
-export function schemaErrors(schema: JsonObject, path: string): FieldError[] {
-  const errors: FieldError[] = [];
+export function schemaErrors(schema: JsonObject, path: string, budget: Budget): FieldError[] {
+  const errors = schemaPatternErrors(schema, path, budget);
   if (schema['nullable'] === true) errors.push(forbidden(`${path}.nullable`, 'nullable cannot be true at the root'));
   check(schema, path, 'root', errors);
   errors.push(...completenessErrors(schema, path));

@@ -1,4 +1,6 @@
 import type { CustomResourceDefinition } from 'kubernetes-types/apiextensions/v1.d.ts';
+import { Budget } from './budget.ts';
+import { MAX_COMPILED_STEPS } from './crd-patterns.ts';
 import { schemaErrors } from './crd-schema.ts';
 import { type CrdVersionInput, columnErrors, scaleErrors, selectableFieldErrors } from './crd-version-rules.ts';
 import { type FieldError, forbidden, invalid, required, unsupported } from './field-error.ts';
@@ -117,7 +119,8 @@ function labelErrors(name: string, path: string, mixedCase: boolean): FieldError
 }
 
 function versionsErrors({ versions = [] }: Spec): FieldError[] {
-  const errors = versions.flatMap((version, index) => versionErrors(version, index, versions.length === 1));
+  const budget = new Budget(MAX_COMPILED_STEPS);
+  const errors = versions.flatMap((version, index) => versionErrors(version, index, versions.length === 1, budget));
   const names = versions.map(version => version.name ?? '');
   if (new Set(names).size < names.length)
     errors.push(invalid('spec.versions', names, 'must contain unique version names'));
@@ -128,7 +131,7 @@ function versionsErrors({ versions = [] }: Spec): FieldError[] {
 }
 
 /** A single version is reported as if its fields stood at the top, where they are in the server's own form. */
-function versionErrors(version: CrdVersionInput, index: number, single: boolean): FieldError[] {
+function versionErrors(version: CrdVersionInput, index: number, single: boolean, budget: Budget): FieldError[] {
   const path = `spec.versions[${index}]`;
   const base = single ? 'spec' : path;
   const { name = '', schema, subresources, additionalPrinterColumns = [], selectableFields = [] } = version;
@@ -138,7 +141,7 @@ function versionErrors(version: CrdVersionInput, index: number, single: boolean)
   if (openApi === undefined) {
     errors.push(required(`${path}.schema.openAPIV3Schema`, 'schemas are required'));
   } else {
-    errors.push(...schemaErrors(openApi, `${base}.${single ? 'validation' : 'schema'}.openAPIV3Schema`));
+    errors.push(...schemaErrors(openApi, `${base}.${single ? 'validation' : 'schema'}.openAPIV3Schema`, budget));
   }
   errors.push(...scaleErrors(subresources?.scale, `${base}.subresources`));
   additionalPrinterColumns.forEach((column, at) => {

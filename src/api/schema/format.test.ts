@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { fitsFormat, fitsIntegerFormat } from './format.ts';
+import { isQuantity } from './quantity.ts';
 
 describe('formats', () => {
   const good: Record<string, string[]> = {
@@ -50,6 +51,16 @@ describe('formats', () => {
   for (const [format, values] of Object.entries(bad)) {
     for (const value of values) test(`${format}: not ${value}`, () => assert.equal(fitsFormat(format, value), false));
   }
+  test('values may be as long as a request', () => {
+    const long: Record<string, string> = {
+      byte: 'QUJD'.repeat(700_000),
+      uri: `https://example.com/${'x'.repeat(100_000)}`,
+      email: `${'x'.repeat(100_000)}@example.com`,
+      duration: '1s'.repeat(1000),
+    };
+    for (const [format, value] of Object.entries(long)) assert.equal(fitsFormat(format, value), true, format);
+    assert.equal(isQuantity(`0.${'0'.repeat(1000)}1`), true);
+  });
   test('int32 is 32 bits wide, other formats of integers are not narrower than a number', () => {
     const values = [-(2 ** 31) - 1, -(2 ** 31), 0, 2 ** 31 - 1, 2 ** 31];
     assert.deepEqual(

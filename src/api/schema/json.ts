@@ -1,7 +1,7 @@
 import type { JsonObject } from './schema.ts';
 
-/** Deeper nesting is refused: every function here recurses, and no honest object comes near it. */
-export const MAX_DEPTH = 300;
+/** Deeper nesting is refused: every function here recurses. The real server goes down to 10,000. */
+export const MAX_DEPTH = 1000;
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,7 +1,6 @@
 import { type FieldError, invalid } from './field-error.ts';
 
-const SYNTAX = /^[+-]?(\d+\.?\d*|\.\d+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?$/;
-const LONGEST = 64;
+const SYNTAX = /^[+-]?(\d+(?:\.\d*)?|\.\d+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?$/;
 
 /** The regular expression the API server shows when a quantity does not parse. */
 export const QUANTITY_FAULT =
@@ -10,7 +9,7 @@ export const QUANTITY_FAULT =
 /** Whether this is an amount such as `500m`, `1.5`, `128Mi` or `1e3`. */
 export function isQuantity(value: unknown): boolean {
   if (typeof value === 'number') return Number.isFinite(value);
-  return typeof value === 'string' && value.length <= LONGEST && SYNTAX.test(value);
+  return typeof value === 'string' && SYNTAX.test(value);
 }
 
 export function quantityErrors(value: unknown, path: string): FieldError[] {

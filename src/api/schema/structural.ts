@@ -72,7 +72,8 @@ function missing(condition: JsonObject, described: unknown, path: string, condit
   return errors;
 }
 
-function conditionsOf(schema: JsonObject): { part: JsonObject; step: string }[] {
+/** The parts of `allOf` and its like. */
+export function conditionsOf(schema: JsonObject): { part: JsonObject; step: string }[] {
   const conditions: { part: JsonObject; step: string }[] = [];
   for (const keyword of ['allOf', 'anyOf', 'oneOf']) {
     const parts = schema[keyword];
@@ -85,7 +86,7 @@ function conditionsOf(schema: JsonObject): { part: JsonObject; step: string }[] 
   return conditions;
 }
 
-function propertiesOf(schema: JsonObject): [string, JsonObject][] {
+export function propertiesOf(schema: JsonObject): [string, JsonObject][] {
   const { properties } = schema;
   if (!isObject(properties)) return [];
   return Object.entries(properties).filter((entry): entry is [string, JsonObject] => isObject(entry[1]));

@@ -13,6 +13,34 @@ const field = (schema: Schema): Schema => ({
 });
 const check = (schema: Schema, value: unknown) => lines(field(schema), { spec: { f: value } });
 
+describe('patterns', () => {
+  test('of thousands of steps are applied to long values', () => {
+    const schema: Schema = { type: 'string', pattern: '(a?){1000}(a){1000}$' };
+    assert.deepEqual(check(schema, 'a'.repeat(100_000)), []);
+    assert.equal(check(schema, 'b'.repeat(100_000)).length, 1);
+  });
+
+  test('that take too many steps on a value end in an error, for all fields of an object together', () => {
+    const schema: Schema = { type: 'array', items: { type: 'string', pattern: 'a(a|b){900}c' } };
+    const noise = (seed: number) =>
+      Array.from({ length: 5000 }, (_, at) => (((at + seed) * 2654435761) >>> 9) & 1)
+        .join('')
+        .replaceAll('1', 'a')
+        .replaceAll('0', 'b');
+    const values = Array.from({ length: 20 }, (_, index) => noise(index * 7919));
+    assert.equal(
+      check(schema, values).at(-1),
+      '<nil>: Invalid value: "": validation failed due to running out of cost budget for patterns',
+    );
+    assert.match(check(schema, values.slice(0, 1))[0] ?? '', /should match/);
+  });
+});
+
+test('more faults than anybody reads are cut off, however many there are', () => {
+  const labels = Object.fromEntries(Array.from({ length: 150_000 }, (_, index) => [`!${index}`, 'v']));
+  assert.equal(lines(builtinSchema('v1', 'ConfigMap') as Schema, { metadata: { labels } }).length, 100);
+});
+
 describe('custom resources', () => {
   const cases: [name: string, schema: Schema, value: unknown, expected: string[]][] = [
     [

@@ -1,3 +1,4 @@
+import { Budget, BudgetSpent } from './budget.ts';
 import { ruleErrors } from './cel/rules.ts';
 import { compositionErrors } from './composition.ts';
 import {
@@ -20,36 +21,55 @@ import { formatErrors, integerFormatErrors, lengthErrors, patternErrors, rangeEr
  */
 export function validate(schema: Schema, value: unknown, old?: unknown): FieldError[] {
   const errors: FieldError[] = [];
-  check(schema, value, old, { path: '', go: false }, errors);
+  const budget = new Budget(MAX_PATTERN_STEPS);
+  try {
+    check(schema, value, old, { path: '', go: false, budget }, errors);
+  } catch (error) {
+    if (!(error instanceof BudgetSpent)) throw error;
+    errors.push(invalid('', '', 'validation failed due to running out of cost budget for patterns'));
+  }
   // Rules may take for granted that the value has the shape of its schema.
-  if (errors.length === 0) errors.push(...ruleErrors(schema, value, old));
+  if (errors.length === 0) add(errors, ruleErrors(schema, value, old));
   return errors.slice(0, MAX_FIELD_ERRORS);
 }
+
+/** Steps that the patterns for one object may take together: about a second, as for rules. */
+const MAX_PATTERN_STEPS = 10_000_000;
 
 /** Where a value is, and whether a Go type describes it: then messages differ and an empty string counts as absent. */
 interface Place {
   readonly path: string;
   readonly go: boolean;
+  readonly budget: Budget;
 }
 
 function check(schema: Schema, value: unknown, old: unknown, outer: Place, errors: FieldError[]): void {
   if (errors.length >= MAX_FIELD_ERRORS || (old !== undefined && sameJson(value, old))) return;
   if (value === null && schema.nullable === true) return;
-  const { path } = outer;
+  const { path, budget } = outer;
   if (!hasType(schema, value)) {
     const actual = typeOf(value);
     errors.push(typeInvalid(path, actual, `${path} in body must be of type ${expectedType(schema)}: "${actual}"`));
     return;
   }
-  const place = { path, go: outer.go || schema.builtin !== undefined };
+  const place = { path, go: outer.go || schema.builtin !== undefined, budget };
   if (schema.enum !== undefined && !schema.enum.some(allowed => sameJson(allowed, value))) {
     errors.push(unsupported(path, value, schema.enum.map(textOf)));
   }
   if (Array.isArray(value)) checkList(schema, value as unknown[], old, place, errors);
   else if (isObject(value)) checkObject(schema, value, old, place, errors);
   else checkScalar(schema, value, place, errors);
-  if (schema.builtin !== undefined) errors.push(...(schema.builtin.check?.(value, path) ?? []));
-  else errors.push(...compositionErrors(schema, path, part => validateAt(part, value, place)));
+  if (schema.builtin !== undefined) add(errors, schema.builtin.check?.(value, path) ?? []);
+  else
+    add(
+      errors,
+      compositionErrors(schema, path, part => validateAt(part, value, place)),
+    );
+}
+
+/** There may be more than a call can have arguments. */
+function add(errors: FieldError[], more: readonly FieldError[]): void {
+  for (const error of more) errors.push(error);
 }
 
 /** For `allOf` and its like, which look at the same value again. */
@@ -63,7 +83,7 @@ function checkObject(
   schema: Schema,
   object: JsonObject,
   old: unknown,
-  { path, go }: Place,
+  { path, go, budget }: Place,
   errors: FieldError[],
 ): void {
   const { properties, additionalProperties, builtin } = schema;
@@ -79,19 +99,21 @@ function checkObject(
     const known = entryOf(properties, field);
     const child = known ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined);
     if (child === undefined) continue;
-    const place = { path: known === undefined && go ? `${path}[${field}]` : prefix + field, go };
+    const place = { path: known === undefined && go ? `${path}[${field}]` : prefix + field, go, budget };
     check(child, value, fieldOf(before, field), place, errors);
   }
 }
 
 function checkList(schema: Schema, list: readonly unknown[], old: unknown, place: Place, errors: FieldError[]): void {
-  const { path, go } = place;
+  const { path, go, budget } = place;
   checkSize(schema.minItems, schema.maxItems, list.length, 'items', path, errors);
-  errors.push(...duplicateElements(schema, list, path));
+  add(errors, duplicateElements(schema, list, path));
   const { items } = schema;
   if (items === undefined) return;
   const before: readonly unknown[] = Array.isArray(old) ? old : [];
-  list.forEach((element, index) => check(items, element, before[index], { path: `${path}[${index}]`, go }, errors));
+  list.forEach((element, index) =>
+    check(items, element, before[index], { path: `${path}[${index}]`, go, budget }, errors),
+  );
 }
 
 function checkSize(
@@ -108,13 +130,13 @@ function checkSize(
   }
 }
 
-function checkScalar(schema: Schema, value: unknown, { path, go }: Place, errors: FieldError[]): void {
+function checkScalar(schema: Schema, value: unknown, { path, go, budget }: Place, errors: FieldError[]): void {
   if (typeof value === 'number') {
     errors.push(...rangeErrors(schema, value, path, go));
     if (!go) errors.push(...integerFormatErrors(schema, value, path));
   } else if (typeof value === 'string') {
     errors.push(...lengthErrors(schema, value, path));
-    if (!go) errors.push(...patternErrors(schema, value, path), ...formatErrors(schema, value, path));
+    if (!go) errors.push(...patternErrors(schema, value, path, budget), ...formatErrors(schema, value, path));
   }
 }
 

@@ -1,6 +1,7 @@
+import type { Budget } from './budget.ts';
 import { type FieldError, invalid, tooLong } from './field-error.ts';
 import { fitsFormat, fitsIntegerFormat } from './format.ts';
-import { compilePattern, type Pattern } from './regexp/regexp.ts';
+import { Pattern } from './regexp/regexp.ts';
 import type { Schema } from './schema.ts';
 
 /** Rules for one number or string. */
@@ -75,12 +76,12 @@ export function integerFormatErrors({ type, format }: Schema, value: number, pat
 /** A pattern is compiled once for each schema it stands in. */
 const COMPILED = new WeakMap<Schema, Pattern>();
 
-export function patternErrors(schema: Schema, value: string, path: string): FieldError[] {
+export function patternErrors(schema: Schema, value: string, path: string, budget: Budget): FieldError[] {
   if (schema.pattern === undefined) return [];
   let pattern = COMPILED.get(schema);
   if (pattern === undefined) {
-    pattern = compilePattern(schema.pattern);
+    pattern = new Pattern(schema.pattern);
     COMPILED.set(schema, pattern);
   }
-  return pattern.test(value) ? [] : [invalid(path, value, `${path} in body should match '${schema.pattern}'`)];
+  return pattern.test(value, budget) ? [] : [invalid(path, value, `${path} in body should match '${schema.pattern}'`)];
 }

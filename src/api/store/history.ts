@@ -45,7 +45,7 @@ export class History {
 
   add(change: Change): void {
     this.#changes.push(change);
-    this.#bytes += change.entry.json.length;
+    this.#bytes += change.entry.bytes;
   }
 
   /** The changes after `revision`, oldest first. */
@@ -76,7 +76,7 @@ export class History {
       const within = this.#changes.length - count <= maxChanges && this.#bytes - bytes <= maxBytes;
       if (within && now - change.at <= maxAgeMs) break;
       count++;
-      bytes += change.entry.json.length;
+      bytes += change.entry.bytes;
     }
     return this.#compaction(count, bytes);
   }
@@ -87,7 +87,7 @@ export class History {
     if (count === 0) return undefined;
     return this.#compaction(
       count,
-      this.#changes.slice(0, count).reduce((sum, { entry }) => sum + entry.json.length, 0),
+      this.#changes.slice(0, count).reduce((sum, { entry }) => sum + entry.bytes, 0),
     );
   }
 

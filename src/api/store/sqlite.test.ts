@@ -127,6 +127,33 @@ describe('the store on disk', () => {
     assert.equal((await put(repaired, 'new', 'x')).revision, found + 1);
   });
 
+  it('gives checksums to what was written without them', async () => {
+    const store = openStore();
+    await put(store, 'a', '1');
+    await put(store, 'b', '1');
+    await put(store, 'a', '2');
+    store.close();
+    const older = new DatabaseSync(file);
+    older.exec('ALTER TABLE version DROP COLUMN head; ALTER TABLE version DROP COLUMN body; PRAGMA user_version = 1;');
+    older.close();
+    const upgraded = openStore();
+    assert.deepEqual(names(upgraded), ['a=2', 'b=1']);
+    assert.deepEqual(names(upgraded, 2), ['a=1', 'b=1']);
+    await put(upgraded, 'c', '1');
+    upgraded.close();
+    const damaging = new DatabaseSync(file);
+    damaging.exec(
+      `UPDATE version SET json = CAST(replace(CAST(json AS TEXT), '"2"', '"6"') AS BLOB) WHERE revision = 3`,
+    );
+    damaging.close();
+    const flipped = openStore();
+    assert.deepEqual(
+      flipped.damage.map(({ reason, details }) => [reason, details?.name]),
+      [['StorageReadError', 'a']],
+    );
+    assert.throws(() => names(flipped), flipped.damage[0]);
+  });
+
   it('refuses files that are not its own', () => {
     writeFileSync(file, 'this is not a database, and long enough to be looked at as one. '.repeat(20));
     assert.throws(() => openSqliteJournal(file), /not a database/);

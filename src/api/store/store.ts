@@ -1,9 +1,10 @@
 import type { Clock } from '../../kube/clock.ts';
 import type { KubeObject } from '../../kube/resource.ts';
 import { Bucket } from './bucket.ts';
+import type { DamagedObjectError } from './damaged.ts';
 import { type Change, Entry } from './entry.ts';
 import { DEFAULT_HISTORY, History, type HistoryLimits } from './history.ts';
-import type { Journal, Version } from './journal.ts';
+import type { Journal, StoredVersion, Version } from './journal.ts';
 
 export interface StoreOptions {
   readonly clock: Clock;
@@ -70,6 +71,8 @@ export class Store {
   readonly #buckets = new Map<string, Bucket>();
   readonly #listeners = new Map<string, Set<(change: Change) => void>>();
   readonly #history: History;
+  /** What could not be read when the store was opened. */
+  readonly damage: DamagedObjectError[] = [];
   /** Revision of the last committed change. */
   #revision: number;
   #accepted: Accepted[] = [];
@@ -85,7 +88,12 @@ export class Store {
     const { versions, compacted } = journal?.load() ?? { versions: [], compacted: 0 };
     this.#revision = compacted;
     this.#history = new History(compacted, history);
-    for (const version of versions) this.#restore(version);
+    for (const version of versions) {
+      this.#restore(version);
+      if (version.damage !== undefined) this.damage.push(version.damage);
+    }
+    // Nobody may be led through a past with holes in it: watches begin anew.
+    if (this.damage.length > 0) this.compact(this.#revision);
   }
 
   /** The revision reads see now. */
@@ -156,7 +164,7 @@ export class Store {
     const change = this.#accept(bucket, path, decision, newest);
     if (this.#accepted.length === 0) this.#schedule();
     return new Promise((resolve, reject) => {
-      this.#accepted.push({ change, resolve, reject });
+      this.#accepted.push({ change, resolve, reject, drop: newest?.damage === undefined ? [] : [newest.revision] });
     });
   }
 
@@ -177,9 +185,10 @@ export class Store {
     const revision = this.#revision + this.#accepted.length + 1;
     const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
     const entry = new Entry(bucket, path, revision, Buffer.from(JSON.stringify(stored)));
-    if (entry.json.length > LARGEST_OBJECT_BYTES) throw new ObjectTooLargeError(entry.json.length);
+    if (entry.bytes > LARGEST_OBJECT_BYTES) throw new ObjectTooLargeError(entry.bytes);
     const type = 'remove' in decision ? 'deleted' : previous === undefined ? 'created' : 'updated';
-    const change: Change = { type, entry, previous, at: this.#clock.now().getTime() };
+    const before = previous?.damage === undefined ? previous : new Entry(bucket, path, previous.revision, entry.json);
+    const change: Change = { type, entry, previous: before, at: this.#clock.now().getTime() };
     this.#newest.set(keyOf(bucket, path), change);
     return change;
   }
@@ -201,7 +210,7 @@ export class Store {
     try {
       this.#journal?.commit({
         add: accepted.map(({ change }) => versionOf(change)),
-        drop: compaction?.drop ?? [],
+        drop: [...(compaction?.drop ?? []), ...accepted.flatMap(({ drop }) => drop)],
         compacted: compaction?.compacted ?? this.#history.compacted,
       });
     } catch (error) {
@@ -231,8 +240,9 @@ export class Store {
     this.#history.add(change);
   }
 
-  #restore({ revision, bucket, path, deleted, at, json }: Version): void {
-    const entry = new Entry(bucket, path, revision, Buffer.from(json.buffer, json.byteOffset, json.byteLength));
+  #restore({ revision, bucket, path, deleted, at, json, damage }: StoredVersion): void {
+    const bytes = Buffer.from(json.buffer, json.byteOffset, json.byteLength);
+    const entry = new Entry(bucket, path, revision, bytes, damage);
     const previous = this.get(bucket, path);
     const type = deleted ? 'deleted' : previous === undefined ? 'created' : 'updated';
     if (revision > this.#history.compacted) {
@@ -288,6 +298,8 @@ interface Accepted {
   readonly change: Change;
   readonly resolve: (entry: Entry) => void;
   readonly reject: (error: unknown) => void;
+  /** A damaged version that it replaces. */
+  readonly drop: readonly number[];
 }
 
 interface Keeper {

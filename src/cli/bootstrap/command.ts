@@ -2,20 +2,21 @@ import { appendFileSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { rotationDayFrom, wholeNumberFrom } from '../flag-values.ts';
+import { HAND_BACK_ALGORITHM, keyAlgorithmFrom, withKeyAlgorithmFlag } from '../key-algorithm.ts';
 import { untilStopped } from '../signals.ts';
 import { Progress } from '../up/progress.ts';
-import { UsageError } from '../usage-error.ts';
+import { type RealProgramFlags, withRealProgramFlags } from './real-programs.ts';
 
-interface Flags {
+interface Flags extends RealProgramFlags {
   dir: string;
   controlPlane: string;
   rotationDay: string;
-  binaries?: string | undefined;
+  keyAlgorithm?: string | undefined;
 }
 
 /** `rotunda bootstrap`: a control plane of real programs that serves itself, for `rotunda up --real` to run. */
 export function addBootstrap(program: Command): void {
-  program
+  const command = program
     .command('bootstrap')
     .summary('make a control plane of real etcd and kube-apiserver that serves itself')
     .description(
@@ -24,19 +25,20 @@ export function addBootstrap(program: Command): void {
         'the real API, the temporary one goes away, and everything stops: `rotunda up --real` with the same folder runs it from then on.\n' +
         "Interrupted, it goes on where it was. <dir>/kubeconfig is the administrator's. Needs the programs etcd, kube-apiserver,\n" +
         'kube-controller-manager and kube-scheduler.',
-    )
+    );
+  withRealProgramFlags(withKeyAlgorithmFlag(command))
     .requiredOption('--dir <folder>', 'where everything is kept')
     .option('--control-plane <number>', 'control-plane nodes, 3 to 9', '3')
     .option('--rotation-day <duration>', 'length of one rotation day, for all chains', '24h')
-    .option('--binaries <folder>', 'where the programs are, before PATH; KUBEBUILDER_ASSETS unless told otherwise')
     .action(async (flags: Flags) => {
       const dir = resolve(flags.dir);
       const controlPlane = wholeNumberFrom('--control-plane', flags.controlPlane, 3, 9);
       const dayMs = rotationDayFrom(flags.rotationDay);
+      const keyAlgorithm = keyAlgorithmFrom(flags.keyAlgorithm, HAND_BACK_ALGORITHM);
+      const programs = await (await import('./real-programs.ts')).realPrograms(flags);
       mkdirSync(dir, { recursive: true, mode: 0o700 });
-      const [{ bootstrap }, { MissingPrograms }, { createLog }] = await Promise.all([
+      const [{ bootstrap }, { createLog }] = await Promise.all([
         import('../../local/real/bootstrap.ts'),
-        import('../../local/real/required-programs.ts'),
         import('../../controller/log.ts'),
       ]);
       const logFile = join(dir, 'rotunda.log');
@@ -53,22 +55,15 @@ export function addBootstrap(program: Command): void {
         controlPlane,
         workers: 0,
         dayMs,
-        keyAlgorithm: 'P-256',
-        programs: { binaries: binariesFrom(flags.binaries) },
+        keyAlgorithm,
+        programs,
         onProgress: parts => progress.show(parts),
         signal: stop.signal,
         log,
-      }).catch((error: unknown) => {
-        throw error instanceof MissingPrograms ? new UsageError(error.message) : error;
       });
       progress.end();
       const objects = Object.values(moved ?? {}).reduce((sum, count) => sum + count, 0);
       const note = moved === undefined ? 'was there already' : `${objects} objects moved to it`;
       process.stdout.write(`done: the control plane ${note}, kubeconfig ${join(dir, 'kubeconfig')}\n`);
     });
-}
-
-/** Where programs of a real control plane are looked for before PATH. */
-export function binariesFrom(flag: string | undefined): string | undefined {
-  return flag ?? (process.env.KUBEBUILDER_ASSETS || undefined);
 }

@@ -31,11 +31,13 @@ export function addCertificateVerbs(program: Command): void {
   regenerate(program, 'leaf')
     .summary('have leaf certificates made anew by their operators')
     .description(
-      'Marks leaf certificates so that their operators make new ones, signed by the current signer. A leaf whose signer is so young that\n' +
-        'not everybody who verifies may have it yet, or is about to be replaced, is held back; --override-gate goes ahead, and the Secret\n' +
-        'says so. Does not wait.',
+      'Marks leaf certificates so that their operators make new ones, signed by the current signer. The servers that verify them are\n' +
+        'asked first: a leaf whose signer one of them has not loaded is held back, and so is one whose signer is about to be replaced, or so\n' +
+        'young that those who cannot be asked may not have it. --override-gate says who would be cut off, asks twice and goes ahead.\n' +
+        'Does not wait.',
     )
-    .option('--override-gate', 'also leaves whose signer may not be trusted everywhere yet; noted on the Secret');
+    .option('--override-gate', 'also leaves whose signer may not be trusted everywhere yet; noted on the Secret')
+    .option('-y, --yes', 'do not ask');
   regenerate(program, 'top-level')
     .summary('have root signers made anew by their operators')
     .description(

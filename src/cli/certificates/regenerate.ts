@@ -1,12 +1,9 @@
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { NOT_AFTER } from '../../certrotation/annotations.ts';
 import { days } from '../../kube/duration.ts';
-import { getIfPresent } from '../../kube/get.ts';
-import { listAll } from '../../kube/list.ts';
 import type { Kube } from '../../kube/port.ts';
-import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
-import { ROTATION_BASE } from '../../kube-apiserver/rotation/base.ts';
-import type { ObjectRef } from '../../trust/object.ts';
+import { SECRETS } from '../../kube/resource.ts';
+import { type ObjectRef, objectText } from '../../trust/object.ts';
 import { withCluster } from '../cluster.ts';
 import { confirm } from '../confirm.ts';
 import { FORCED } from '../forced.ts';
@@ -18,8 +15,9 @@ import { simulate } from '../plan/simulate.ts';
 import { rotationDayFrom } from '../plan/units.ts';
 import { visible } from '../table.ts';
 import type { RegenerateFlags, RegenerateVerb } from './command.ts';
+import { type Gate, heldBack } from './gate.ts';
 import { type Outcome, printLocal, printOutcomes, reportMissing, verbFormat } from './outcome.ts';
-import { gateOf, platformVerdict, type Verdict } from './platform.ts';
+import { platformVerdict, type Verdict } from './platform.ts';
 import { readLocal, readSelected, selectedFrom } from './selection.ts';
 
 /** Who writes, as upstream calls it (spec 70, 2.1 and 2.2). */
@@ -50,20 +48,21 @@ export async function runRegenerate(
     const now = new Date();
     const { objects, missing } = await readSelected(kube, SECRETS, selectedFrom(SECRETS, words, flags, namespace));
     const judged = objects.map(secret => ({ secret, verdict: platformVerdict(secret, verb, validBefore) }));
-    const held = verb === 'leaf' && !flags.overrideGate ? await heldBack(kube, judged, now) : new Map<Secret, string>();
-    const chosen = judged
-      .filter(({ secret, verdict }) => verdict.act === true && !held.has(secret))
-      .map(({ secret }) => secret);
+    const acting = judged.filter(({ verdict }) => verdict.act === true).map(({ secret }) => secret);
+    const gates = verb === 'leaf' ? await heldBack(kube, acting, now) : new Map<Secret, Gate>();
+    const held = flags.overrideGate ? new Map<Secret, Gate>() : gates;
+    const chosen = acting.filter(secret => !held.has(secret));
+    if (flags.overrideGate && !flags.dryRun) await confirmOverride(gates, flags.yes);
     if (verb === 'top-level' && chosen.length > 0 && !flags.dryRun) {
       const names = chosen.map(({ metadata }) => metadata?.name).join(', ');
       await confirm(`${chosen.length} signers will be replaced: ${names}.`, flags.yes);
     }
     const outcomes: Outcome[] = [];
     for (const { secret, verdict } of judged) {
-      const why = held.get(secret);
+      const gate = held.get(secret);
       if (verdict.act !== true) outcomes.push(...passedOver({ secret, verdict }));
-      else if (why !== undefined)
-        outcomes.push({ object: refOf(secret), outcome: 'held', text: `${why}; --override-gate goes ahead` });
+      else if (gate !== undefined)
+        outcomes.push({ object: refOf(secret), outcome: 'held', text: `${gate.because}; --override-gate goes ahead` });
       else outcomes.push(await setRegeneration(kube, secret, verb, flags, now));
     }
     const follows = flags.dryRun ? await whatFollows(clusterSource(kube), chosen.map(refOf), now) : undefined;
@@ -78,6 +77,19 @@ export async function runRegenerate(
   });
 }
 
+/** Past the gate somebody may be cut off: who, is said before it happens, and asked about twice (spec 90, HO-2). */
+async function confirmOverride(gates: ReadonlyMap<Secret, Gate>, yes: boolean | undefined): Promise<void> {
+  if (gates.size === 0) return;
+  for (const [secret, { because }] of gates) {
+    process.stderr.write(`past the gate: ${objectText(refOf(secret))}: ${visible(because)}\n`);
+  }
+  await confirm(`${gates.size} certificates would be made that not everybody may accept.`, yes);
+  const cutOff = [...new Set([...gates.values()].flatMap(gate => gate.cutOff))].toSorted();
+  const who =
+    cutOff.length === 0 ? 'Nobody is known to be cut off' : `Cut off until they have it: ${cutOff.join(', ')}`;
+  await confirm(`${visible(who)}. Really go on?`, yes);
+}
+
 interface Judged {
   readonly secret: Secret;
   readonly verdict: Verdict;
@@ -88,20 +100,6 @@ function passedOver({ secret, verdict }: Judged): Outcome[] {
   if (verdict.act === true) return [];
   const outcome = verdict.act === 'error' ? 'failed' : 'skipped';
   return [{ object: refOf(secret), outcome, text: verdict.because }];
-}
-
-/** The leaves that wait, and why. */
-export async function heldBack(kube: Kube, judged: readonly Judged[], now: Date): Promise<Map<Secret, string>> {
-  const acting = judged.filter(({ verdict }) => verdict.act === true);
-  if (acting.length === 0) return new Map();
-  const [{ items }, base] = await Promise.all([listAll(kube, SECRETS), getIfPresent(kube, CONFIG_MAPS, ROTATION_BASE)]);
-  const dayMs = rotationDayFrom({ secrets: items, configMaps: base === undefined ? [] : [base] });
-  return new Map(
-    acting.flatMap(({ secret }) => {
-      const why = gateOf(secret, items, dayMs, now);
-      return why === undefined ? [] : [[secret, why] as const];
-    }),
-  );
 }
 
 /** Asks the operator of one certificate for a new one. */

@@ -5,11 +5,11 @@ import type { Kube } from '../../kube/port.ts';
 import { SECRETS } from '../../kube/resource.ts';
 import { MACHINE_CONFIG_POOLS } from '../../machine-config-api/machine-config.ts';
 import { objectText } from '../../trust/object.ts';
-import { gateOf, platformVerdict } from '../certificates/platform.ts';
+import { heldBack } from '../certificates/gate.ts';
+import { platformVerdict } from '../certificates/platform.ts';
 import { setRegeneration, whatFollows } from '../certificates/regenerate.ts';
 import { readPlanObjects } from '../plan/objects.ts';
 import { simulate } from '../plan/simulate.ts';
-import { rotationDayFrom } from '../plan/units.ts';
 import type { Action, ActionPreview, ActionResult } from './model.ts';
 import type { Session } from './sessions.ts';
 
@@ -47,7 +47,7 @@ export async function previewAction(session: Session, action: Action, now: Date)
 
 /** Carries an action out, with the rights of the session. */
 export async function performAction(
-  { principal: { kube, feed } }: Session,
+  { principal: { kube } }: Session,
   action: Action,
   now: Date,
 ): Promise<ActionResult> {
@@ -59,7 +59,7 @@ export async function performAction(
   const { object, overrideGate } = action;
   const { secret, verb, refusal } = await judged(kube, action);
   if (refusal !== undefined) throw new ActionRefused(refusal);
-  const gate = verb === 'leaf' ? await gateNow(secret, feed, now) : undefined;
+  const gate = verb === 'leaf' ? await gateNow(secret, kube, now) : undefined;
   if (gate !== undefined && !overrideGate) throw new ActionRefused(gate);
   const { outcome, text } = await setRegeneration(kube, secret, verb, { overrideGate: gate !== undefined }, now);
   if (outcome !== 'done') throw new ActionRefused(text);
@@ -74,7 +74,6 @@ export class ActionRefused extends Error {
 type Shown = Omit<ActionPreview, 'id'>;
 type Regeneration = Extract<Action, { kind: 'regenerate' }>;
 type Pausing = Exclude<Action, { kind: 'regenerate' }>;
-type Feed = Session['principal']['feed'];
 
 async function previewRegeneration(
   { principal: { kube, feed } }: Session,
@@ -85,7 +84,7 @@ async function previewRegeneration(
   const { name } = action.object;
   const title = verb === 'leaf' ? `Regenerate the certificate ${name}` : `Replace the signer ${name}`;
   if (refusal !== undefined) return { title, refusal, events: [], notes: [] };
-  const gate = verb === 'leaf' ? await gateNow(secret, feed, now) : undefined;
+  const gate = verb === 'leaf' ? await gateNow(secret, kube, now) : undefined;
   // The API is asked whether it would let this user do it.
   const trial = await setRegeneration(kube, secret, verb, { dryRun: true }, now);
   if (trial.outcome !== 'done') return { title, refusal: trial.text, events: [], notes: [] };
@@ -115,9 +114,8 @@ async function judged(kube: Kube, { object }: Regeneration) {
   return { secret, verb: 'leaf' as const, refusal: `nobody would make it anew: ${leaf.because}` };
 }
 
-async function gateNow(secret: Secret, { source }: Feed, now: Date): Promise<string | undefined> {
-  const [secrets, { configMaps }] = [await source.list(SECRETS), await readPlanObjects(source)];
-  return gateOf(secret, secrets, rotationDayFrom({ secrets, configMaps }), now);
+async function gateNow(secret: Secret, kube: Kube, now: Date): Promise<string | undefined> {
+  return (await heldBack(kube, [secret], now)).get(secret)?.because;
 }
 
 async function previewPool({ principal: { kube, feed } }: Session, { kind, pool }: Pausing, now: Date): Promise<Shown> {

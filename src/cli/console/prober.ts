@@ -7,22 +7,30 @@ import type { Kube } from '../../kube/port.ts';
 import { NODES } from '../../kube/resource.ts';
 import { CLUSTER, INFRASTRUCTURES } from '../../kube-apiserver/resources.ts';
 import { Prober } from '../../trust/prober.ts';
+import { filesFirst, type NodeRoot, noRoots } from '../verify/node-files.ts';
 import { routesFrom } from '../verify/routes.ts';
 import { graphOf, readFrom } from '../verify/run.ts';
 
 const PAUSE_MS = seconds(10);
 const NODES_FRESH_MS = seconds(60);
 
+interface ProbeOptions {
+  readonly pauseMs?: number | undefined;
+  readonly edges?: readonly string[] | undefined;
+  /** Where the disks of nodes are seen; nowhere unless told otherwise. */
+  readonly root?: NodeRoot | undefined;
+}
+
 /** Handshakes over the edges that can be reached from here, again and again, as `rotunda verify` makes them once. */
 export async function clusterProber(
   kube: Kube,
-  { pauseMs = PAUSE_MS, edges = [] }: { pauseMs?: number; edges?: readonly string[] } = {},
+  { pauseMs = PAUSE_MS, edges = [], root = noRoots }: ProbeOptions = {},
 ): Promise<Prober> {
   const infrastructure = await getIfPresent(kube, INFRASTRUCTURES, CLUSTER).catch(() => undefined);
   let nodes: readonly Node[] = (await listAll(kube, NODES)).items;
   let readMs = systemClock.now().getTime();
   return new Prober({
-    graph: graphOf(edges, false),
+    graph: graphOf(edges, false, root !== noRoots),
     routes(edge) {
       const nowMs = systemClock.now().getTime();
       if (nowMs - readMs > NODES_FRESH_MS) {
@@ -35,7 +43,7 @@ export async function clusterProber(
       return routesFrom(nodes, infrastructure)(edge);
     },
     // Certificates rotate: each round reads them anew.
-    read: (artefact, place) => readFrom(kube)(artefact, place),
+    read: (artefact, place) => filesFirst(root, readFrom(kube))(artefact, place),
     pauseMs,
   });
 }

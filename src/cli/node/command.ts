@@ -50,7 +50,7 @@ const PROGRAMS: readonly NodeProgram[] = [
   {
     name: 'cert-regeneration-controller',
     summary: 'bring a cluster whose certificates have expired back, beside the operator or without it',
-    usage: '--kubeconfig FILE --namespace NS',
+    usage: '--kubeconfig FILE --namespace NS [--key-algorithm NAME]',
     run: async argv => (await import('../../kube-apiserver/programs/main.ts')).certRegenerationMain(argv, process.env),
   },
   {

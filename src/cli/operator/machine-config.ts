@@ -4,7 +4,10 @@ import type { Command } from 'commander';
 import { isNotFound } from '../../kube/error.ts';
 import type { Kube } from '../../kube/port.ts';
 import { VERSION } from '../../kube/version.ts';
+import { CONTROLLER_LEASE, MCO_NAMESPACE, OPERATOR_LEASE } from '../../machine-config-api/names.ts';
+import type { KeyAlgorithm } from '../../pki/keys.ts';
 import { wholeNumberFrom } from '../flag-values.ts';
+import { HAND_BACK_ALGORITHM, keyAlgorithmFrom, withKeyAlgorithmFlag } from '../key-algorithm.ts';
 import { UsageError } from '../usage-error.ts';
 import { withOperatorFlags, withProcessFlags } from './flags.ts';
 import type { OperatorFlags, OperatorTools } from './process.ts';
@@ -16,17 +19,16 @@ export function addMachineConfig(program: Command): void {
   addServer(program);
 }
 
-const NAMESPACE = 'openshift-machine-config-operator';
-
 interface MachineConfigOperatorFlags extends OperatorFlags {
   readonly releaseVersion: string;
   readonly apiServerUrl?: string;
+  readonly keyAlgorithm?: string;
   readonly inputs: boolean;
   readonly disruptionPolicies: boolean;
 }
 
 function addOperator(program: Command): void {
-  withOperatorFlags(
+  const command = withOperatorFlags(
     program
       .command('machine-config-operator')
       .summary('collect CA bundles, pull secrets and cluster configuration for machines')
@@ -35,7 +37,8 @@ function addOperator(program: Command): void {
           'without a reboot, everything else through rendered configs. Keeps the pools master and worker, the pointer configs of new\n' +
           'machines and ClusterOperator machine-config. Needs the definitions in manifests/crds/.',
       ),
-  )
+  );
+  withKeyAlgorithmFlag(command)
     .option('--release-version <version>', 'the release whose images are to be used', VERSION)
     .option('--api-server-url <url>', 'where machines find the API, for a cluster that does not say so itself')
     .option(
@@ -45,6 +48,7 @@ function addOperator(program: Command): void {
     .option('--disruption-policies', 'publish disruption policies for agents to follow', false)
     .action(async (flags: MachineConfigOperatorFlags) => {
       const { releaseVersion, apiServerUrl, disruptionPolicies } = flags;
+      const keyAlgorithm = keyAlgorithmFrom(flags.keyAlgorithm, HAND_BACK_ALGORITHM);
       if (apiServerUrl !== undefined) checkUrl('--api-server-url', apiServerUrl);
       const [{ runOperator }, { machineConfigOperator }, { OWN_VERSION: version }] = await Promise.all([
         import('./process.ts'),
@@ -54,10 +58,10 @@ function addOperator(program: Command): void {
       await runOperator(
         {
           name: 'machine-config-operator',
-          namespace: NAMESPACE,
-          lease: 'machine-config',
+          namespace: MCO_NAMESPACE,
+          lease: OPERATOR_LEASE.name,
           work: async (tools, signal) => {
-            if (flags.inputs) await provideInputs(tools, { releaseVersion, apiServerUrl }, signal);
+            if (flags.inputs) await provideInputs(tools, { releaseVersion, apiServerUrl, keyAlgorithm }, signal);
             await machineConfigOperator({ ...tools, version, releaseVersion, disruptionPolicies }).run(signal);
           },
         },
@@ -68,7 +72,7 @@ function addOperator(program: Command): void {
 
 async function provideInputs(
   { kube, clock, log, apiServer }: OperatorTools,
-  options: { releaseVersion: string; apiServerUrl: string | undefined },
+  options: { releaseVersion: string; apiServerUrl: string | undefined; keyAlgorithm: KeyAlgorithm },
   signal: AbortSignal,
 ): Promise<void> {
   const [{ ensureMachineConfigInputs }, { systemKeys: keys }] = await Promise.all([
@@ -103,8 +107,8 @@ function addController(program: Command): void {
     await runOperator(
       {
         name: 'machine-config-controller',
-        namespace: NAMESPACE,
-        lease: 'machine-config-controller',
+        namespace: MCO_NAMESPACE,
+        lease: CONTROLLER_LEASE.name,
         work: (tools, signal) => machineConfigController({ ...tools, version }).run(signal),
       },
       flags,
@@ -155,7 +159,7 @@ function addServer(program: Command): void {
       await runOperator(
         {
           name: 'machine-config-server',
-          namespace: NAMESPACE,
+          namespace: MCO_NAMESPACE,
           work: async ({ kube, log }, signal) => {
             const apiServerUrl = flags.apiServerUrl ?? (await publishedUrl(kube));
             const server = await startMachineConfigServer({ kube, log, apiServerUrl, certFile, keyFile, host, port });

@@ -2,21 +2,20 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { ObjectReference } from 'kubernetes-types/core/v1.d.ts';
 import { type Check, startHealthServer } from '../../controller/health.ts';
+import { lead } from '../../controller/lead.ts';
 import { createLog, type Log } from '../../controller/log.ts';
 import { createRegistry, type Registry } from '../../controller/metrics.ts';
 import { HttpKube } from '../../kube/client.ts';
 import { type Clock, systemClock } from '../../kube/clock.ts';
-import { createIfMissing } from '../../kube/create-if-missing.ts';
-import { KubeError } from '../../kube/error.ts';
 import { SINGLETON_CORRELATION } from '../../kube/event-correlation.ts';
 import { EventWriter } from '../../kube/event-writer.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import { findInvolvedObject } from '../../kube/involved-object.ts';
 import { loadAccess } from '../../kube/kubeconfig.ts';
-import { acquireLease, type LeaseOptions } from '../../kube/lease.ts';
+import type { LeaseOptions } from '../../kube/lease.ts';
 import type { Kube } from '../../kube/port.ts';
-import { NAMESPACES, PODS } from '../../kube/resource.ts';
+import { PODS } from '../../kube/resource.ts';
 import { type Verbosity, verbosityOfLog } from '../../staticpod/log-level.ts';
 import { durationFrom, listenAddressFrom, logLevelFrom } from '../flag-values.ts';
 import { UsageError } from '../usage-error.ts';
@@ -37,7 +36,7 @@ export interface OperatorProcess {
   readonly name: string;
   /** Where its lease and its events live. */
   readonly namespace: string;
-  /** `<name>-lock` when absent. */
+  /** Where only one may work at a time. */
   readonly lease?: string | undefined;
   /** Does the work until `signal` aborts. */
   work(tools: OperatorTools, signal: AbortSignal): Promise<void>;
@@ -96,7 +95,8 @@ export async function runOperator(operator: OperatorProcess, flags: OperatorFlag
     const ownImage = () => imageOf(kube, operator.namespace, process.env.POD_NAME);
     const verbosity = verbosityOfLog(log);
     const tools = { clock: systemClock, events, eventsAbout, log, verbosity, registry, live, apiServer, ownImage };
-    if (flags.leaderElect) await workAsLeader(operator, kube, tools, electionFrom(flags), stop);
+    if (flags.leaderElect && operator.lease !== undefined)
+      await workAsLeader(operator, kube, tools, electionFrom(flags), stop);
     else await operator.work({ ...tools, kube }, stop);
   } catch (error) {
     // Work that is told to stop in the middle of something may say so by failing.
@@ -117,25 +117,10 @@ async function workAsLeader(
   stop: AbortSignal,
 ): Promise<void> {
   const { log, clock, events } = tools;
-  const lease = { namespace: operator.namespace, name: operator.lease ?? `${operator.name}-lock` };
+  const lease = { namespace: operator.namespace, name: operator.lease ?? '' };
   const identity = `${hostname()}_${randomUUID()}`;
-  const onError = (error: unknown) => log.warn({ err: error }, 'the lease could not be written');
-  await ensureNamespace(kube, operator.namespace);
-  log.info({ lease: `${lease.namespace}/${lease.name}`, identity }, 'waiting for the leadership');
-  let leadership: Awaited<ReturnType<typeof acquireLease>>;
-  try {
-    leadership = await acquireLease({ ...election, kube, lease, identity, clock, events, onError }, stop);
-  } catch (error) {
-    if (stop.aborted) return;
-    throw error;
-  }
-  log.info({}, 'leading');
-  try {
-    await operator.work({ ...tools, kube: leadership.fenced(kube) }, AbortSignal.any([stop, leadership.signal]));
-    if (!stop.aborted) leadership.signal.throwIfAborted();
-  } finally {
-    await leadership.release();
-  }
+  const work = (fenced: Kube, signal: AbortSignal) => operator.work({ ...tools, kube: fenced }, signal);
+  await lead({ ...election, kube, lease, identity, clock, events, log }, work, stop);
 }
 
 /** What the pods that an operator starts run from is what it runs from itself. */
@@ -161,15 +146,6 @@ function electionFrom(flags: OperatorFlags): Election {
 
 function electionTime(flag: string, text: string | undefined): number | undefined {
   return text === undefined ? undefined : durationFrom(flag, text, '1s', '1h');
-}
-
-/** The lease needs somewhere to live. Where we may not make it, it has been installed, or the lease says so. */
-async function ensureNamespace(kube: Kube, name: string): Promise<void> {
-  try {
-    await createIfMissing(kube, NAMESPACES, { metadata: { name } });
-  } catch (error) {
-    if (!(error instanceof KubeError && error.code === 403)) throw error;
-  }
 }
 
 function stopSignal(log: Log): AbortSignal {

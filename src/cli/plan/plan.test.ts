@@ -202,9 +202,7 @@ describe('what the plan says is what then happens', () => {
 
   test('90 days of the controllers on the embedded API, event by event', async () => {
     const until = new Date(clock.now().getTime() + days(90));
-    const began = performance.now();
     const plan = await simulate(objects, { now: clock.now(), until });
-    const tookMs = performance.now() - began;
     world.events.length = 0;
     await world.runUntil(until);
     const relevant = plan.events.filter(({ change }) =>
@@ -213,8 +211,6 @@ describe('what the plan says is what then happens', () => {
     assert.ok(relevant.length > 60, `${relevant.length} events`);
     assert.deepEqual(relevant.map(textOf).sort(), world.events.toSorted());
     assert.deepEqual(plan.notes, []);
-    // Loose on purpose: the bench says how long it takes on a quiet machine.
-    assert.ok(tookMs < 20_000, `${tookMs} ms`);
     assert.equal((await engine.kube.list(SECRETS)).items.length, objects.secrets.length);
   });
 });

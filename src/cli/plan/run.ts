@@ -9,6 +9,7 @@ import { secondsText } from '../output/time.ts';
 import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
 import type { PlanFlags } from './command.ts';
+import { handBackNote } from './hand-back.ts';
 import type { Plan, PlanEffect, PlanEvent } from './model.ts';
 import { type PlanObjects, readPlanObjects } from './objects.ts';
 import { simulate } from './simulate.ts';
@@ -26,7 +27,9 @@ export async function runPlan(flags: PlanFlags): Promise<void> {
   const objects = await withSource(flags, readPlanObjects);
   for (const ref of force) requirePresent(objects, ref);
   const until = new Date(now.getTime() + dayCount * rotationDayFrom(objects));
-  const plan = await simulate(objects, { now, until, force });
+  const simulated = await simulate(objects, { now, until, force });
+  const keys = handBackNote(objects, simulated.events);
+  const plan = keys === undefined ? simulated : { ...simulated, notes: [...simulated.notes, keys] };
   const events = flags.onlyEffects ? plan.events.filter(({ effects }) => effects.length > 0) : plan.events;
   if (['table', 'wide', 'name', 'custom-columns'].includes(format.kind)) {
     process.stdout.write(printItems(LISTING, events, format));

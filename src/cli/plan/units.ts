@@ -94,7 +94,6 @@ function foreignConfig(secret: Secret): SignerConfig {
     name,
     validityMs: lifeMs,
     refreshMs: refreshMs ?? lifeMs,
-    useSecretUpdateOnly: true,
     keyAlgorithm: CHEAP,
   };
 }

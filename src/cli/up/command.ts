@@ -4,28 +4,30 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { LocalCluster } from '../../local/cluster.ts';
 import type { PartReport } from '../../local/part-board.ts';
-import { binariesFrom } from '../bootstrap/command.ts';
+import type { ProgramOptions } from '../../local/programs.ts';
+import { type RealProgramFlags, withRealProgramFlags } from '../bootstrap/real-programs.ts';
 import { rotationDayFrom, wholeNumberFrom } from '../flag-values.ts';
+import { HAND_BACK_ALGORITHM, keyAlgorithmFrom, TRIAL_ALGORITHM, withKeyAlgorithmFlag } from '../key-algorithm.ts';
 import { untilStopped } from '../signals.ts';
 import { UsageError } from '../usage-error.ts';
 import { addDown } from './down.ts';
 import { Progress } from './progress.ts';
 import { addStatus } from './status.ts';
 
-interface Flags {
+interface Flags extends RealProgramFlags {
   dir: string;
   controlPlane: string;
   workers: string;
   rotationDay: string;
+  keyAlgorithm?: string | undefined;
   apiPort: string;
   consolePort: string;
   real?: boolean | undefined;
-  binaries?: string | undefined;
 }
 
 /** `rotunda up`: a cluster on this machine; `rotunda down` and `rotunda status` for it. */
 export function addUp(program: Command): void {
-  program
+  const command = program
     .command('up')
     .summary('start a cluster on this machine: API, nodes, etcd and kube-apiserver with their operators at work')
     .description(
@@ -36,7 +38,8 @@ export function addUp(program: Command): void {
         '`rotunda down`.\n\n' +
         'With --real the API is kube-apiserver itself, on the nodes, over etcd on the nodes: the operators run against the servers whose\n' +
         'certificates they rotate. A folder without such a cluster gets one first, as by `rotunda bootstrap`.',
-    )
+    );
+  withRealProgramFlags(withKeyAlgorithmFlag(command, `${HAND_BACK_ALGORITHM} with --real, else ${TRIAL_ALGORITHM}`))
     .option('--dir <folder>', 'where everything is kept', '.rotunda')
     .option('--control-plane <number>', 'control-plane nodes, 1 to 9', '3')
     .option('--workers <number>', 'worker nodes, 0 to 100', '2')
@@ -44,7 +47,6 @@ export function addUp(program: Command): void {
     .option('--api-port <number>', 'port of the API; 0 keeps that of the last start, or chooses a free one', '0')
     .option('--console-port <number>', 'port of the console; 0 chooses a free one', '0')
     .option('--real', 'real etcd, kube-apiserver, kube-controller-manager and kube-scheduler, serving themselves')
-    .option('--binaries <folder>', 'where real programs are, before PATH; KUBEBUILDER_ASSETS unless told otherwise')
     .action(async (flags: Flags) => {
       const dir = resolve(flags.dir);
       const controlPlane = wholeNumberFrom('--control-plane', flags.controlPlane, flags.real ? 3 : 1, 9);
@@ -52,18 +54,20 @@ export function addUp(program: Command): void {
       const apiPort = wholeNumberFrom('--api-port', flags.apiPort, 0, 65_535);
       const consolePort = wholeNumberFrom('--console-port', flags.consolePort, 0, 65_535);
       const dayMs = rotationDayFrom(flags.rotationDay);
+      const keyAlgorithm = keyAlgorithmFrom(flags.keyAlgorithm, flags.real ? HAND_BACK_ALGORITHM : TRIAL_ALGORITHM);
+      const programs = await programsFrom(flags);
       mkdirSync(dir, { recursive: true, mode: 0o700 });
       // What is compiled now is compiled for the programs on the nodes too, and for the next start.
       const compileCache = join(dir, 'cache');
       nodeModule.enableCompileCache?.(compileCache);
-      const [startCluster, { writeClusterRecord }, { StoreLockedError }, { MissingPrograms }, { createLog }] =
+      const [startCluster, { writeClusterRecord }, { StoreLockedError }, { FolderInUse }, { createLog }] =
         await Promise.all([
           flags.real
             ? import('../../local/real/cluster.ts').then(({ startRealCluster }) => startRealCluster)
             : import('../../local/cluster.ts').then(({ startLocalCluster }) => startLocalCluster),
           import('../../local/cluster-record.ts'),
           import('../../api/api.ts'),
-          import('../../local/real/required-programs.ts'),
+          import('../../local/holder.ts'),
           import('../../controller/log.ts'),
         ]);
       const { consolePart } = await import('./console-part.ts');
@@ -97,15 +101,13 @@ export function addUp(program: Command): void {
         dayMs,
         log,
         compileCache,
-        // Quicker to make than RSA, of which a start needs dozens.
-        keyAlgorithm: 'P-256',
-        // A real kube-apiserver would be a second API, with nothing in it.
-        programs: { binaries: binariesFrom(flags.binaries), useRealBinaries: flags.real ? true : ['etcd'] },
+        keyAlgorithm,
+        programs,
         moreParts: [console_],
         signal: stop.signal,
         onProgress: tell,
       }).catch((error: unknown) => {
-        const isUsage = error instanceof StoreLockedError || error instanceof MissingPrograms;
+        const isUsage = error instanceof StoreLockedError || error instanceof FolderInUse;
         throw isUsage ? new UsageError(error.message) : error;
       });
       try {
@@ -132,4 +134,10 @@ export function addUp(program: Command): void {
     });
   addDown(program);
   addStatus(program);
+}
+
+async function programsFrom(flags: Flags): Promise<ProgramOptions> {
+  if (flags.real) return (await import('../bootstrap/real-programs.ts')).realPrograms(flags);
+  // A real kube-apiserver would be a second API, with nothing in it.
+  return { binaries: flags.binaries ?? process.env.KUBEBUILDER_ASSETS ?? [], useRealBinaries: ['etcd'] };
 }

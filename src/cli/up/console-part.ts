@@ -16,10 +16,10 @@ export function consolePart(port: number): ConsolePart {
   return {
     name: 'console',
     loginUrl: () => loginUrl?.(),
-    async start({ kubeconfigPath, signal, log }) {
+    async start({ kubeconfigPath, nodes, signal, log }) {
       const access = await loadAccess({ path: kubeconfigPath });
       const kube = new HttpKube(access, { fieldManager: 'rotunda-console' });
-      const prober = await clusterProber(kube);
+      const prober = await clusterProber(kube, { root: place => nodes.find(({ name }) => name === place)?.root });
       const served = await startConsole({ access, kube, port, prober, log: log.child({ program: 'console' }) });
       prober.start();
       loginUrl = () => served.loginUrl();

@@ -5,7 +5,8 @@ import { withOutputFlag } from '../output/format.ts';
 export interface VerifyFlags extends ClusterFlags {
   readonly output: string;
   readonly serverOnly?: boolean | undefined;
-  readonly requireReachable?: boolean | undefined;
+  readonly ignoreUnreachable?: boolean | undefined;
+  readonly nodes?: string | undefined;
   readonly timeout: string;
 }
 
@@ -17,15 +18,18 @@ export function addVerify(program: Command): void {
         .command('verify')
         .summary('make real TLS handshakes over every connection of the trust graph')
         .description(
-          'Connects to every server of the trust graph that can be reached from here, with the bundles and client certificates the cluster\n' +
-            'has now, and says which side refuses which. Private keys of clients are read into memory for that, and nowhere else;\n' +
-            '--server-only does without. Exit code 1 when somebody refuses somebody.',
+          'Connects to every server of the trust graph, as each of its clients would, and says which side refuses which. Where the disks of nodes\n' +
+            'can be seen, which is so for the nodes of `rotunda up` beside its kubeconfig, the bundles and client certificates are those on the\n' +
+            'disk, kubeconfigs of kubelets included. Elsewhere they are those that are published, and the result says AcceptedAsPublished: what\n' +
+            'a node really has is not known then. Private keys of clients are read into memory, and nowhere else; --server-only does without.\n' +
+            'Exit code 1 when somebody refuses somebody, and when a server does not answer.',
         )
         .argument('[edges...]', 'only connections whose name contains one of these texts'),
     ),
   )
     .option('--server-only', 'show no client certificate: only the servers are checked')
-    .option('--require-reachable', 'a server that does not answer is a failure too')
+    .option('--ignore-unreachable', 'a server that does not answer is no failure')
+    .option('--nodes <folder>', 'where the root file systems of nodes are, each in a folder of its name')
     .option('--timeout <duration>', 'longest wait for one handshake', '5s')
     .action(async (edges: string[], flags: VerifyFlags) => {
       const { runVerify } = await import('./run.ts');

@@ -1,12 +1,14 @@
+import { existsSync } from 'node:fs';
 import { etcdTrust } from '../../etcd/trust.ts';
 import { getIfPresent } from '../../kube/get.ts';
+import { listAll } from '../../kube/list.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, NODES, SECRETS } from '../../kube/resource.ts';
 import { CLUSTER, INFRASTRUCTURES } from '../../kube-apiserver/resources.ts';
 import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
 import { objectsOfCluster, type ReadArtefact } from '../../trust/artefact.ts';
-import type { EdgeReport, Refusal } from '../../trust/edge-counter.ts';
-import { joinGraphs, type TrustGraph } from '../../trust/graph.ts';
+import type { EdgeReport } from '../../trust/edge-counter.ts';
+import { type Edge, joinGraphs, type TrustGraph } from '../../trust/graph.ts';
 import { Prober } from '../../trust/prober.ts';
 import { withCluster } from '../cluster.ts';
 import { positiveDurationFrom } from '../cluster-flags.ts';
@@ -14,41 +16,91 @@ import { type OutputFormat, outputFormatFrom } from '../output/format.ts';
 import { API_VERSION, type Listing, printDocument, printItems, refuseBadTemplate } from '../output/print.ts';
 import { UsageError } from '../usage-error.ts';
 import type { VerifyFlags } from './command.ts';
+import { Evidence } from './evidence.ts';
+import { filesFirst, type NodeRoot, nodesBeside, noRoots, rootsBelow } from './node-files.ts';
 import { routesFrom } from './routes.ts';
+
+/** What became of one edge, and on what the verdict rests. */
+export interface VerifiedEdge extends EdgeReport {
+  readonly result: Result;
+  /** What was not seen on a node but taken from the API; absent: nothing. */
+  readonly assumed?: string | undefined;
+}
+
+/** `AcceptedAsPublished`: accepted, but with what is published for the client instead of what it has. */
+type Result = 'Accepted' | 'AcceptedAsPublished' | 'Refused' | 'NoAnswer' | 'PartlyAccepted' | 'Skipped';
+
+const WHOLE = joinGraphs(kubeApiserverTrust(), etcdTrust());
+/** Of one edge, in this one round. */
+const MOST_ROUTES = 1000;
 
 export async function runVerify(wanted: readonly string[], flags: VerifyFlags): Promise<void> {
   const format = outputFormatFrom(flags.output);
   refuseBadTemplate(format);
   const timeoutMs = positiveDurationFrom('--timeout', flags.timeout);
-  const graph = graphOf(wanted, flags.serverOnly ?? false);
+  graphOf(wanted, flags.serverOnly ?? false);
+  const folder = flags.nodes ?? nodesBeside(flags.kubeconfig ?? process.env.KUBECONFIG);
+  if (flags.nodes !== undefined && !existsSync(flags.nodes))
+    throw new UsageError(`--nodes: ${flags.nodes} does not exist`);
+  const root = folder === undefined ? noRoots : rootsBelow(folder);
   await withCluster(flags, async ({ kube }) => {
-    const [{ items: nodes }, infrastructure] = await Promise.all([
-      kube.list(NODES),
-      getIfPresent(kube, INFRASTRUCTURES, CLUSTER).catch(() => undefined),
-    ]);
-    const prober = new Prober({ graph, routes: routesFrom(nodes, infrastructure), read: readFrom(kube), timeoutMs });
-    await prober.probe();
-    const { edges } = prober.snapshot();
+    const edges = await verify(kube, { wanted, serverOnly: flags.serverOnly, root, timeoutMs });
     process.stdout.write(render(edges, format));
-    const refused = edges.filter(({ refused: count }) => count > 0);
-    const silent = edges.filter(({ unreachable }) => unreachable > 0);
+    const count = (is: (edge: VerifiedEdge) => boolean) => edges.filter(is).length;
+    const [refused, silent] = [count(edge => edge.refused > 0), count(edge => edge.unreachable > 0)];
+    const assumed = count(edge => edge.assumed !== undefined);
     process.stderr.write(
-      `${edges.length} connections: ${refused.length} refused, ${silent.length} with servers that did not answer\n`,
+      `${edges.length} connections: ${refused} refused, ${silent} with servers that did not answer, ` +
+        `${assumed} with clients whose files cannot be seen from here\n`,
     );
-    if (refused.length > 0 || (flags.requireReachable && silent.length > 0)) process.exitCode = 1;
+    if (refused > 0 || (silent > 0 && !flags.ignoreUnreachable)) process.exitCode = 1;
   });
 }
 
-/** The edges asked for. What only a node has, a kubelet's own certificate or a token, cannot be shown from here. */
-export function graphOf(wanted: readonly string[], serverOnly: boolean): TrustGraph {
-  const whole = joinGraphs(kubeApiserverTrust(), etcdTrust());
-  const edges = whole.edges
+export interface VerifyOptions {
+  readonly wanted?: readonly string[] | undefined;
+  readonly serverOnly?: boolean | undefined;
+  readonly root?: NodeRoot | undefined;
+  readonly timeoutMs?: number | undefined;
+}
+
+/** Travels every edge once, with what each client really has where that can be seen. */
+export async function verify(kube: Kube, options: VerifyOptions): Promise<VerifiedEdge[]> {
+  const { wanted = [], serverOnly = false, root = noRoots, timeoutMs } = options;
+  const [{ items: nodes }, infrastructure] = await Promise.all([
+    listAll(kube, NODES),
+    getIfPresent(kube, INFRASTRUCTURES, CLUSTER).catch(() => undefined),
+  ]);
+  const areSeen = nodes.every(({ metadata }) => root(metadata?.name ?? '') !== undefined);
+  const graph = graphOf(wanted, serverOnly, areSeen);
+  const routes = routesFrom(nodes, infrastructure);
+  const evidence = new Evidence();
+  const read = filesFirst(root, evidence.publishing(readFrom(kube)));
+  const prober = new Prober({ graph, routes, read, timeoutMs, mostRoutes: MOST_ROUTES });
+  await prober.probe();
+  const edges = new Map(WHOLE.edges.map(edge => [edge.name, edge]));
+  return prober.snapshot().edges.map(report => {
+    const edge = edges.get(report.edge) as Edge;
+    const ways = routes(edge);
+    const assumed = typeof ways === 'string' ? undefined : evidence.assumed(WHOLE, edge, ways);
+    return { ...report, result: resultOf(report, assumed), assumed };
+  });
+}
+
+/**
+ * The edges asked for. A token is never shown, and what only a node has, such as a kubelet's own certificate, only where the disks of
+ * nodes can be seen.
+ */
+export function graphOf(wanted: readonly string[], serverOnly: boolean, areNodesSeen = false): TrustGraph {
+  const edges = WHOLE.edges
     .filter(({ name }) => wanted.length === 0 || wanted.some(part => name.includes(part)))
     .map(edge => {
       const { presents } = edge.client;
       // A front proxy is known by what it sends along with its certificate: a handshake alone does not show it.
       const isFrontProxy = edge.server.verifiesWith?.object.name === 'aggregator-client-ca';
-      const isReadable = typeof presents === 'object' && 'object' in presents && !serverOnly && !isFrontProxy;
+      const isOnNode = areNodesSeen && edge.client.nodes !== 'anywhere';
+      const isShown = typeof presents === 'object' && ('object' in presents || isOnNode);
+      const isReadable = isShown && !serverOnly && !isFrontProxy;
       return isReadable ? edge : { ...edge, client: { ...edge.client, presents: undefined } };
     });
   if (edges.length === 0) {
@@ -56,7 +108,7 @@ export function graphOf(wanted: readonly string[], serverOnly: boolean): TrustGr
       `no connection is called ${wanted.map(part => `"${part}"`).join(' or ')}; rotunda verify without names lists all`,
     );
   }
-  return { ...whole, edges };
+  return { ...WHOLE, edges };
 }
 
 /** Objects of the API, each read once. The gathered certificates of etcd are those of the node that shows them. */
@@ -74,36 +126,38 @@ export function readFrom(kube: Kube): ReadArtefact {
   });
 }
 
-function render(edges: readonly EdgeReport[], format: OutputFormat): string {
+function render(edges: readonly VerifiedEdge[], format: OutputFormat): string {
   if (['table', 'wide', 'name', 'custom-columns'].includes(format.kind)) return printItems(LISTING, edges, format);
   return printDocument({ apiVersion: API_VERSION, kind: 'Verification', edges }, format);
 }
 
-const LISTING: Listing<EdgeReport> = {
+const LISTING: Listing<VerifiedEdge> = {
   kind: 'Edge',
   columns: [
     { header: 'CONNECTION', cell: ({ edge }) => edge },
-    { header: 'RESULT', cell: verdictOf },
+    { header: 'RESULT', cell: ({ result }) => result },
     { header: 'ACCEPTED', cell: ({ accepted }) => String(accepted) },
     { header: 'REFUSED', cell: ({ refused }) => String(refused) },
     { header: 'NO-ANSWER', cell: ({ unreachable }) => String(unreachable) },
     { header: 'LAST-ACCEPTED', isWide: true, cell: ({ lastAcceptedAt = '' }) => lastAcceptedAt },
-    { header: 'DETAIL', cell: ({ refusals: [first], skipped = '' }) => (first ? refusalText(first) : skipped) },
-    {
-      header: 'FURTHER-REFUSALS',
-      isWide: true,
-      cell: ({ refusals }) => refusals.slice(1).map(refusalText).join('; '),
-    },
+    { header: 'DETAIL', cell: edge => detailsOf(edge).slice(0, 1).join() },
+    { header: 'FURTHER-DETAILS', isWide: true, cell: edge => detailsOf(edge).slice(1).join('; ') },
   ],
   name: ({ edge }) => edge,
 };
 
-function verdictOf({ refused, accepted, unreachable }: EdgeReport): string {
+function resultOf({ refused, accepted, unreachable }: EdgeReport, assumed: string | undefined): Result {
   if (refused > 0) return 'Refused';
-  if (accepted > 0) return unreachable > 0 ? 'PartlyAccepted' : 'Accepted';
+  if (accepted > 0 && unreachable > 0) return 'PartlyAccepted';
+  if (accepted > 0) return assumed === undefined ? 'Accepted' : 'AcceptedAsPublished';
   return unreachable > 0 ? 'NoAnswer' : 'Skipped';
 }
 
-function refusalText({ by, from, to, reason }: Refusal): string {
-  return `the ${by} refuses, from ${from} to ${to}: ${reason}`;
+/** What there is to say, the worst first. */
+function detailsOf({ refusals, silences, assumed, skipped }: VerifiedEdge): string[] {
+  return [
+    ...refusals.map(({ by, from, to, reason }) => `the ${by} refuses, from ${from} to ${to}: ${reason}`),
+    ...silences.map(({ to, reason }) => `no answer from ${to}: ${reason}`),
+    ...[skipped, assumed].filter(text => text !== undefined),
+  ];
 }

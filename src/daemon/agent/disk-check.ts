@@ -1,3 +1,4 @@
+import { isSpec2 } from '../../machine-config-api/ignition/read.ts';
 import type { IgnitionConfig, IgnitionUnit } from '../../machine-config-api/ignition/types.ts';
 import type { MachineConfig } from '../../machine-config-api/machine-config.ts';
 import { readConfig } from '../../machine-config-api/reconciliation.ts';
@@ -24,13 +25,14 @@ export async function machineProblem(host: Host, { config, image }: StoredState)
   return (
     (await bootedProblem(host, image === '' ? (spec.osImageURL ?? '') : image)) ??
     (await argumentsProblem(host, spec.kernelArguments ?? [])) ??
-    diskProblem(host, ignition)
+    diskProblem(host, config, ignition)
   );
 }
 
 /** The same without the operating system, which no file that changes under us can change. */
-async function diskProblem(host: Host, ignition: IgnitionConfig): Promise<string | undefined> {
-  return (await validateDisk(ignition, host, { sshKeysPath: await keysPath(host) }))?.message;
+async function diskProblem(host: Host, config: MachineConfig, ignition: IgnitionConfig): Promise<string | undefined> {
+  const comparesCertificates = isSpec2(config.spec?.config);
+  return (await validateDisk(ignition, host, { sshKeysPath: await keysPath(host), comparesCertificates }))?.message;
 }
 
 /** Why the machine does not run that image; machines that are none run what they run. */
@@ -53,7 +55,7 @@ async function argumentsProblem({ os }: Host, wanted: readonly string[]): Promis
 export async function driftSubject(host: Host, config: MachineConfig): Promise<DriftSubject> {
   const { name, ignition } = readConfig(config, { isStored: true });
   const paths = [...driftPaths(ignition, await keysPath(host)), ...enablementPaths(ignition.systemd?.units ?? [])];
-  return { config: name, paths: [...new Set(paths)].sort(), validate: () => diskProblem(host, ignition) };
+  return { config: name, paths: [...new Set(paths)].sort(), validate: () => diskProblem(host, config, ignition) };
 }
 
 /** Where the links are that make a unit enabled: in the folders its `[Install]` section names. */

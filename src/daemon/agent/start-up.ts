@@ -1,4 +1,5 @@
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
+import type { Log } from '../../controller/log.ts';
 import { CURRENT_CONFIG, DESIRED_CONFIG, OSTREE_FINALIZE_FAILURE } from '../../machine-config-api/names.ts';
 import { readConfig } from '../../machine-config-api/reconciliation.ts';
 import { finishUpdate, recoverInterrupted } from '../apply/apply-config.ts';
@@ -39,7 +40,7 @@ export async function startUp(parts: AgentParts): Promise<UpdateOutcome> {
   log.info({ node: node.name }, `Starting to manage node: ${node.name}`);
   const pending = await takeUpInterrupted(parts);
   if (pending !== undefined) return pending;
-  await prepare(host);
+  await prepare(host, log);
   if (isControlPlane(node.get())) await host.os?.flushEachObject?.();
   const decision = await decide(parts);
   if (Object.keys(decision.annotations).length > 0) await writer.annotate(decision.annotations);
@@ -111,13 +112,15 @@ async function removeRollback({ os, files }: Host): Promise<void> {
   if (os !== undefined && (await readOperatingSystem(files)).isCoreOSVariant) await os.removeRollback();
 }
 
-/** Left-overs of the first boot are put away. */
-async function prepare({ files }: Host): Promise<void> {
+/** Left-overs of the first boot are put away; a config that is still there means that it did not come to its end. */
+async function prepare({ files }: Host, log: Log): Promise<void> {
   const has = async (path: string) => (await files.stat(path)) !== undefined;
   const facts = {
     hasEncapsulatedConfig: await has(ENCAPSULATED_CONFIG),
     hasIgnitionPreset: await has(IGNITION_PRESET),
   };
+  if (facts.hasEncapsulatedConfig)
+    log.warn({}, 'Failed to complete machine-config-daemon-firstboot before joining cluster!');
   for (const step of decidePreparations(facts)) {
     if (step.kind === 'rename') await files.rename(step.from, step.to);
     else await files.remove(step.path);

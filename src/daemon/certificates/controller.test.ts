@@ -216,7 +216,7 @@ function forbidding(kube: Kube, refused: Resource): Kube {
   });
 }
 
-const LONGEST_WAIT_MS = 10_000;
+const LONGEST_WAIT_MS = 600_000;
 
 async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
   for (const end = performance.now() + LONGEST_WAIT_MS; !(await isSo()); await setImmediate()) {

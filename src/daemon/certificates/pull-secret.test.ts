@@ -57,6 +57,21 @@ test('nothing to pull with writes nothing and asks for no role', async () => {
   await assert.rejects(secret.sync({ labels: {}, internal: Buffer.from(INTERNAL) }), { code: 'InvalidPullSecret' });
 });
 
+test('the last credential that is revoked does not stay on the node', async () => {
+  const { files } = memoryHost();
+  const secret = new OsPullSecret(files);
+  const revoked = { labels, internal: Buffer.alloc(0) };
+  for (const mounted of [undefined, `${MOUNTED_PULL_SECRETS}/other/.dockerconfigjson`]) {
+    await secret.sync({ labels, internal: Buffer.from(INTERNAL) });
+    if (mounted !== undefined) await files.write(mounted, Buffer.from('{"auths":{}}'));
+    assert.equal(await secret.sync(revoked), true);
+    assert.equal((await files.read(OS_PULL_SECRET))?.toString(), '\n');
+    assert.equal(await secret.sync(revoked), false);
+    await linkOsTreeAuth(files);
+    assert.equal(await files.readLink(OSTREE_AUTH), CLUSTER_PULL_SECRET);
+  }
+});
+
 test('rpm-ostree is pointed to the merged file where it can be used', async () => {
   const { files } = memoryHost();
   assert.equal(await linkOsTreeAuth(files), true);

@@ -84,11 +84,15 @@ export class OsPullSecret {
   async #sync(inputs: PullSecretInputs): Promise<boolean> {
     const files = this.#files;
     const isNothing = isBlank(inputs.internal) && (await files.list(MOUNTED_PULL_SECRETS)) === undefined;
-    if (isNothing) return false;
-    const secret = await osPullSecret(files, inputs);
-    // Credentials that worked are better than none.
-    if (isBlank(secret)) return false;
-    return ensureSecret(files, OS_PULL_SECRET, endingInLineFeed(secret));
+    const secret = isNothing ? inputs.internal : await osPullSecret(files, inputs);
+    return isBlank(secret) ? this.#forget() : ensureSecret(files, OS_PULL_SECRET, endingInLineFeed(secret));
+  }
+
+  /** The last credential was revoked. ControllerConfig keeps one whose source cannot be read, so nothing there means nothing. */
+  async #forget(): Promise<boolean> {
+    const current = await this.#files.read(OS_PULL_SECRET, LARGEST_FILE_BYTES);
+    if (current === undefined || isBlank(current)) return false;
+    return ensureSecret(this.#files, OS_PULL_SECRET, Buffer.from('\n'));
   }
 }
 

@@ -271,3 +271,12 @@ test('modes as people know them', () => {
   assert.equal(modeText('directory', 0o1777), 'tdrwxrwxrwx/1023/01777');
   assert.equal(modeText('symlink', 0o777), 'Lrwxrwxrwx/511/0777');
 });
+
+test('files of the certificate writer are compared only where the config is of spec 2', async () => {
+  const { files, services } = memoryHost();
+  await file('/etc/kubernetes/kubelet-ca.crt', 'of the certificate writer')(files);
+  const config = withFile({ path: '/etc/kubernetes/kubelet-ca.crt' });
+  assert.equal(await validateDisk(config, { files, services }), undefined);
+  const drift = await validateDisk(config, { files, services }, { comparesCertificates: true });
+  assert.match(drift?.message ?? '', /content mismatch/);
+});

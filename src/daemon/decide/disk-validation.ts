@@ -23,6 +23,8 @@ export interface ValidatedHost {
 export interface ValidationOptions {
   /** The file with the keys of the user `core`; undefined where this host has no such user, and keys are not looked at. */
   readonly sshKeysPath?: string | undefined;
+  /** Whether files of the certificate writer are compared too: 4.16 does so where the config is of spec 2. */
+  readonly comparesCertificates?: boolean | undefined;
 }
 
 /**
@@ -36,7 +38,8 @@ export async function validateDisk(
   options: ValidationOptions = {},
 ): Promise<Drift | undefined> {
   for (const file of config.storage?.files ?? []) {
-    const drift = isExempt(file.path) ? undefined : await fileDrift(file, host);
+    const isCompared = options.comparesCertificates === true || !isExempt(file.path);
+    const drift = isCompared ? await fileDrift(file, host) : undefined;
     if (drift !== undefined) return drift;
   }
   for (const unit of config.systemd?.units ?? []) {

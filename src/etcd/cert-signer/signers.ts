@@ -1,6 +1,7 @@
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { REFRESH_PERIOD } from '../../certrotation/annotations.ts';
-import { type Rotation, storeSecret } from '../../certrotation/ensure.ts';
+import type { Rotation } from '../../certrotation/ensure.ts';
+import { bringBack, storeSecret } from '../../certrotation/recreate.ts';
 import { annotationsOf, loadSecret, TLS_CERT, TLS_KEY, TLS_SECRET } from '../../certrotation/secret.ts';
 import { ensureSigner } from '../../certrotation/signer.ts';
 import { RetryRequest } from '../../controller/reconcile.ts';
@@ -34,13 +35,14 @@ async function readSigner(
   key: { namespace: string; name: string },
   rotation: Rotation,
 ): Promise<SignerPair | undefined> {
-  let secret: Secret | undefined;
+  let secret: Secret | 'never set aside' | 'lost';
   try {
-    secret = await rotation.objects.read(SECRETS, key);
+    secret = (await rotation.objects.read(SECRETS, key)) ?? (await bringBack(key, rotation));
   } catch (error) {
     throw failedAt(`error getting ${key.namespace}/${key.name}`, error);
   }
-  return secret === undefined ? undefined : pairOf(secret, undefined);
+  if (secret === 'lost') throw new RetryRequest(`secret ${key.namespace}/${key.name} was written by somebody else`);
+  return secret === 'never set aside' ? undefined : pairOf(secret, undefined);
 }
 
 /** Keeps the wanted signer fresh (spec 40, S-5 and L-1 to L-3). */

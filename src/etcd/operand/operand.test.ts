@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
 import type { ConfigMap, Node } from 'kubernetes-types/core/v1.d.ts';
 import { readManifest } from '../../staticpod/node/manifest.ts';
@@ -166,6 +167,13 @@ describe('the static pod', () => {
     assert.match(parseMetricsProxyOptions(proxyFlags).serving.clientCa ?? '', /metrics-ca-bundle.crt$/);
     assert.throws(() => parseReadyzOptions([]), /--target is required/);
     assert.throws(() => parseMetricsProxyOptions(['--nonsense=1']), /unknown flag/);
+  });
+
+  test('the container that only waits ends where it cannot, instead of trying without a pause', () => {
+    const [command = '', ...args] =
+      etcdPod(options).spec?.containers.find(({ name }) => name === 'etcdctl')?.command ?? [];
+    const { status, signal } = spawnSync(command, args, { env: { PATH: '/nowhere' }, timeout: 60_000 });
+    assert.deepEqual([status, signal], [0, null]);
   });
 
   test('no flag of etcd is also in its environment, which would stop it', () => {

@@ -87,7 +87,7 @@ function addressCheck(options: PodOptions): Container {
 function etcdctl(options: PodOptions): Container {
   return {
     ...common(options, 'etcdctl', options.operatorImage, { memory: '60Mi', cpu: '10m' }),
-    command: ['/bin/sh', '-c', 'trap "exit 0" TERM INT; while :; do sleep 3600 & wait $!; done'],
+    command: ['/bin/sh', '-c', 'trap "exit 0" TERM INT; while sleep 3600 & wait $!; do :; done'],
     volumeMounts: MOUNTS,
   };
 }

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { MemoryKube } from '../../kube/memory.ts';
+import { CONFIG_MAPS } from '../../kube/resource.ts';
 import { phaseOf } from '../cert-signer/state.ts';
+import { bootstrapStatusOf, decideBootstrapRemoval, isBootstrapComplete, readInstallerBootstrap } from './bootstrap.ts';
 import {
   decideQuorum,
   type QuorumQuestion,
@@ -10,9 +13,9 @@ import {
   RULE_FOR_ROTATION,
   RULE_LATER,
 } from './decide.ts';
-import { faultTolerance, quorumOf } from './fault-tolerance.ts';
+import { faultTolerance, hasQuorum, quorumOf } from './fault-tolerance.ts';
 import { decideRestart, type GuardQuestion } from './guard.ts';
-import { type MemberHealth, memberName } from './member.ts';
+import { healthText, type MemberHealth, memberName } from './member.ts';
 import { isRolloutInProgress } from './rollout.ts';
 import { isUnsafeOverride, scalingStrategy } from './strategy.ts';
 
@@ -160,41 +163,58 @@ describe('whether the member on a node may be restarted', () => {
   };
   const ask = (text: string, changes: Partial<GuardQuestion> = {}) =>
     decideRestart({ ...base, health: { value: members(text) }, ...changes });
-  const table: [why: string, allowed: boolean, answer: ReturnType<typeof ask>][] = [
-    ['all are well', true, ask('+++')],
-    ['another one is down', false, ask('+-+')],
-    ['it is down itself', true, ask('-++')],
-    ['it does not run, and neither does another', true, ask('--+', { isOperandReady: false })],
-    ['it runs, but there is no majority to see that', false, ask('--+')],
-    ['nobody is healthy: what runs is left alone', false, ask('---')],
-    ['nobody is healthy: what does not run is where it begins', true, ask('---', { isOperandReady: false })],
-    ['the only one that is up', false, ask('+--')],
-    ['four, all well', true, ask('++++')],
-    ['four, one of the others down', false, ask('+-++')],
-    ['five, one of the others down', true, ask('+-+++')],
-    ['five, two of the others down', false, ask('+--++')],
-    ['one of two', false, ask('++')],
-    ['one of two that are meant to be two', true, ask('++', { strategy: { value: 'TwoNodeScalingStrategy' } })],
-    ['the one that is left of two', false, ask('+-', { strategy: { value: 'TwoNodeScalingStrategy' } })],
-    ['the only one of a single node', true, ask('+', { strategy: { value: 'UnsafeScalingStrategy' } })],
-    ['a learner', true, ask('l++')],
+  const table: [why: string, allowed: boolean, text: string, changes?: Partial<GuardQuestion>][] = [
+    ['all are well', true, '+++'],
+    ['another one is down', false, '+-+'],
+    ['it is down itself', true, '-++'],
+    ['it does not run, and neither does another', true, '--+', { isOperandReady: false }],
+    ['it runs, but there is no majority to see that', false, '--+'],
+    ['nobody is healthy: what runs is left alone', false, '---'],
+    ['nobody is healthy: what does not run is where it begins', true, '---', { isOperandReady: false }],
+    ['the only one that is up', false, '+--'],
+    ['four, all well', true, '++++'],
+    ['four, one of the others down', false, '+-++'],
+    ['five, one of the others down', true, '+-+++'],
+    ['five, two of the others down', false, '+--++'],
+    ['one of two', false, '++'],
+    ['one of two that are meant to be two', true, '++', { strategy: { value: 'TwoNodeScalingStrategy' } }],
+    ['the one that is left of two', false, '+-', { strategy: { value: 'TwoNodeScalingStrategy' } }],
+    ['the only one of a single node', true, '+', { strategy: { value: 'UnsafeScalingStrategy' } }],
+    ['a learner', true, 'l++'],
     [
       'a node without a member yet',
       true,
-      ask('+++', { nodeName: 'master-9', nodeAddresses: ['10.0.0.9'], isOperandReady: false }),
+      '+++',
+      { nodeName: 'master-9', nodeAddresses: ['10.0.0.9'], isOperandReady: false },
     ],
-    [
-      'a running member that nobody can name counts as any of them',
-      false,
-      ask('+-+', { nodeName: 'x', nodeAddresses: [] }),
-    ],
-    ['found by its address', false, ask('+-+', { nodeName: 'x' })],
-    ['nothing has ever run', true, ask('', { hasEverRun: false, health: { error: 'refused' } })],
-    ['nobody answers, and it is ready', false, ask('', { health: { error: 'refused' } })],
-    ['nobody answers, and it is not ready', true, ask('', { health: { error: 'refused' }, isOperandReady: false })],
+    ['a running member that nobody can name counts as any of them', false, '+-+', { nodeName: 'x', nodeAddresses: [] }],
+    ['found by its address', false, '+-+', { nodeName: 'x' }],
+    ['nothing has ever run', true, '', { hasEverRun: false, health: { error: 'refused' } }],
+    ['nobody answers, and it is ready', false, '', { health: { error: 'refused' } }],
+    ['nobody answers, and it is not ready', true, '', { health: { error: 'refused' }, isOperandReady: false }],
+    ['nobody knows how many there must be', false, '+++', { strategy: { error: 'no topology' } }],
+    ['one of two, with a learner beside', true, '++l', { strategy: { value: 'DelayedTwoNodeScalingStrategy' } }],
+    ['three where two are meant to be, one down', false, '+-+', { strategy: { value: 'TwoNodeScalingStrategy' } }],
+    ['found by its name', true, '-++', { nodeAddresses: [] }],
+    ['found by its address, and down', true, '-++', { nodeName: 'x' }],
+    ['it does not answer as ready, but its member is well and needed', false, '+-+', { isOperandReady: false }],
   ];
-  for (const [why, allowed, answer] of table)
-    test(`${why}: ${allowed ? 'yes' : 'no'}`, () => assert.equal(answer.allowed, allowed));
+  for (const [why, allowed, text, changes] of table) {
+    test(`${why}: ${allowed ? 'yes' : 'no'}`, () => assert.equal(ask(text, changes).allowed, allowed));
+  }
+
+  test('a refusal says why', () => {
+    const reasonOf = (text: string, changes: Partial<GuardQuestion> = {}) => {
+      const answer = ask(text, changes);
+      return answer.allowed ? '' : answer.reason;
+    };
+    assert.equal(reasonOf('', { health: { error: 'refused' } }), 'the health of the members is not known: refused');
+    assert.equal(reasonOf('+++', { strategy: { error: 'no topology' } }), 'no topology');
+    assert.match(
+      reasonOf('+-l'),
+      /^etcd would have 0 healthy members left and needs 2: \[master-0 \S+ healthy; master-1 \S+ unhealthy; master-2 \S+ learner healthy\]$/,
+    );
+  });
 
   test('a restart that is allowed never costs the majority', () => {
     fc.assert(
@@ -253,6 +273,61 @@ describe('the override for unsafe clusters (Q-4)', () => {
       else assert.throws(() => isUnsafeOverride(overrides), { message: answer });
     });
   }
+});
+
+describe('the member of an installer (B-5, Q-3)', () => {
+  test('it is done when it says so, its member is gone and, where asked, the revision has settled', () => {
+    assert.equal(isBootstrapComplete('complete', ['master-0']), true);
+    assert.equal(isBootstrapComplete('complete', ['master-0', 'etcd-bootstrap']), false);
+    assert.equal(isBootstrapComplete('progressing', ['master-0']), false);
+    assert.equal(isBootstrapComplete(undefined, []), false);
+    assert.equal(isBootstrapComplete('complete', [], SETTLED), true);
+    assert.equal(isBootstrapComplete('complete', [], ROLLING), false);
+    assert.equal(isBootstrapComplete('complete', [], { latestAvailableRevision: 0, nodeStatuses: at(0) }), false);
+  });
+
+  test('it may go when the others are enough and well', () => {
+    const three = ['master-0', 'master-1', 'master-2'];
+    const all = [...three, 'etcd-bootstrap'];
+    const safe = (names: string[], unhealthy: string[], strategy: Parameters<typeof decideBootstrapRemoval>[2]) =>
+      decideBootstrapRemoval(names, unhealthy, strategy);
+    assert.deepEqual(safe(three, [], 'HAScalingStrategy'), { hasBootstrap: false, safeToRemove: false });
+    assert.deepEqual(safe(all, [], 'HAScalingStrategy'), { hasBootstrap: true, safeToRemove: true });
+    assert.deepEqual(safe(all, ['etcd-bootstrap'], 'HAScalingStrategy'), { hasBootstrap: true, safeToRemove: true });
+    assert.deepEqual(safe(all, ['master-1'], 'HAScalingStrategy'), { hasBootstrap: true, safeToRemove: false });
+    assert.deepEqual(safe(all.slice(1), [], 'HAScalingStrategy'), { hasBootstrap: true, safeToRemove: false });
+    assert.deepEqual(safe(all.slice(1), [], 'DelayedHAScalingStrategy'), { hasBootstrap: true, safeToRemove: true });
+  });
+
+  test('a ConfigMap that stands for no installer counts as none', async () => {
+    const kube = new MemoryKube();
+    assert.equal(bootstrapStatusOf(await readInstallerBootstrap(kube)), undefined);
+    const metadata = { namespace: 'kube-system', name: 'bootstrap' };
+    await kube.create(CONFIG_MAPS, { metadata, data: { status: 'complete' } });
+    assert.equal(bootstrapStatusOf(await readInstallerBootstrap(kube)), 'complete');
+    const annotations = { 'rotunda.dev/no-bootstrap-host': 'true' };
+    await kube.update(CONFIG_MAPS, { metadata: { ...metadata, annotations }, data: { status: 'complete' } });
+    assert.equal(bootstrapStatusOf(await readInstallerBootstrap(kube)), undefined);
+    assert.equal(bootstrapStatusOf({ metadata }), '');
+  });
+});
+
+test('a majority of members (Q-10), and what is said of the others (Q-9)', () => {
+  assert.deepEqual(
+    [hasQuorum(3, 2), hasQuorum(3, 1), hasQuorum(0, 0), hasQuorum(4, 2), hasQuorum(1, 1)],
+    [true, false, false, false, true],
+  );
+  assert.equal(healthText(members('+++')), '3 members are available');
+  const text = '1 of 3 members are available, master-1 is unhealthy, NAME-PENDING-10.0.0.3 has not started';
+  assert.equal(healthText(members('+-u')), text);
+});
+
+test('one node, or somebody who asks for it, needs no majority', () => {
+  const base = { namespaceAnnotations: {}, unsupportedConfigOverrides: undefined };
+  assert.equal(scalingStrategy({ ...base, controlPlaneTopology: 'SingleReplica' }), 'UnsafeScalingStrategy');
+  const unsupportedConfigOverrides = { useUnsupportedUnsafeNonHANonProductionUnstableEtcd: true };
+  const asked = { ...base, unsupportedConfigOverrides, controlPlaneTopology: 'HighlyAvailable' };
+  assert.equal(scalingStrategy(asked), 'UnsafeScalingStrategy');
 });
 
 test('details', () => {

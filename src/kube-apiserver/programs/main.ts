@@ -16,13 +16,13 @@ import { startSecureHealth } from './secure-health.ts';
 /** `rotunda cert-regeneration-controller`. Resolves with the exit code. */
 export function certRegenerationMain(argv: readonly string[], env: Env): Promise<number> {
   return asProgram('cert-regeneration-controller', env, async (log, signal) => {
-    const { kubeconfig, namespace } = parseCertRegenerationOptions(argv, env);
+    const { kubeconfig, namespace, keyAlgorithm } = parseCertRegenerationOptions(argv, env);
     const { kube, events, close } = await connect(kubeconfig, env, log);
     try {
       const recorder = events.recorder('cert-regeneration-controller', ownPod(namespace, env));
       const identity = `${env.NODE_NAME || hostname()}_${randomUUID()}`;
       await runCertRegeneration(
-        { kube, clock: systemClock, keys: systemKeys, events: recorder, log, identity },
+        { kube, clock: systemClock, keys: systemKeys, events: recorder, log, identity, keyAlgorithm },
         signal,
       );
     } finally {

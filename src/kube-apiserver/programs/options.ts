@@ -1,3 +1,4 @@
+import { CLUSTER_KEY_ALGORITHMS, clusterKeyAlgorithm, type KeyAlgorithm } from '../../pki/keys.ts';
 import { FlagError, parseFlags } from '../../staticpod/node/flags.ts';
 import { CHECK_ENDPOINTS_PORT } from '../target-config/pod.ts';
 
@@ -6,15 +7,22 @@ type Env = Readonly<Record<string, string | undefined>>;
 export interface CertRegenerationOptions {
   readonly kubeconfig?: string | undefined;
   readonly namespace: string;
+  readonly keyAlgorithm?: KeyAlgorithm | undefined;
 }
 
 /** The flags of `cert-regeneration-controller`. */
 export function parseCertRegenerationOptions(argv: readonly string[], env: Env): CertRegenerationOptions {
-  const flags = parseFlags(argv, { kubeconfig: 'text', namespace: 'text' });
-  return { kubeconfig: flags.kubeconfig || undefined, namespace: namespaceOf(flags.namespace, env) };
+  const flags = parseFlags(argv, { kubeconfig: 'text', namespace: 'text', 'key-algorithm': 'text' });
+  const named = flags['key-algorithm'];
+  const keyAlgorithm = named === undefined ? undefined : clusterKeyAlgorithm(named);
+  if (named !== undefined && keyAlgorithm === undefined) {
+    const known = CLUSTER_KEY_ALGORITHMS.join(', ');
+    throw new FlagError(`--key-algorithm: expected one of ${known}, found ${JSON.stringify(named)}`);
+  }
+  return { kubeconfig: flags.kubeconfig || undefined, namespace: namespaceOf(flags.namespace, env), keyAlgorithm };
 }
 
-export interface CheckEndpointsOptions extends CertRegenerationOptions {
+export interface CheckEndpointsOptions extends Omit<CertRegenerationOptions, 'keyAlgorithm'> {
   readonly podName: string;
   readonly host: string;
   readonly port: number;

@@ -70,6 +70,27 @@ describe('twelve chains from a cold start, and after a year', () => {
     });
   }
 
+  test('Secrets of a type that installers once wrote are made anew with the same keys (spec 10, Y-1, Y-2)', async () => {
+    const { kube } = engine;
+    const objects = KUBE_APISERVER_CHAINS.flatMap(({ signer, target }) => [signer, target]);
+    const keys = [...new Map(objects.map(({ namespace, name }) => [name, { namespace, name }])).values()];
+    const seeded: Secret[] = [];
+    for (const key of keys) {
+      const { metadata, data = {} } = await kube.get(SECRETS, key);
+      const { labels = {}, annotations = {} } = metadata ?? {};
+      await kube.delete(SECRETS, key);
+      seeded.push(
+        await kube.create(SECRETS, { metadata: { ...key, labels, annotations }, type: 'SecretTypeTLS', data }),
+      );
+    }
+    await world.askAll();
+    for (const [index, key] of keys.entries()) {
+      const { type, data } = await kube.get(SECRETS, key);
+      assert.deepEqual([type, data], ['kubernetes.io/tls', seeded[index]?.data], key.name);
+    }
+    assert.deepEqual(world.errors, []);
+  });
+
   test('a simulated year goes by', async () => {
     await world.runUntil(new Date(NOW.getTime() + days(365)));
     assert.deepEqual(world.errors, []);
@@ -170,6 +191,11 @@ class World {
       }
     }
     await this.#clock.advanceTo(end);
+  }
+
+  async askAll(): Promise<void> {
+    this.#due.clear();
+    await this.runUntil(this.#clock.now());
   }
 
   /** When an object got a new certificate, in whole seconds from the start. */

@@ -46,8 +46,6 @@ function configOf(object: CertificateObject, { dayMs, onlyWhenExpired, keyAlgori
     ...lifetimeOf(object, dayMs),
     additionalAnnotations: CHAIN_ANNOTATIONS,
     refreshOnlyWhenExpired: onlyWhenExpired,
-    // Several controllers share a signer: in the gap of a delete and a create another one would make its own (spec 20, 1.7).
-    useSecretUpdateOnly: true,
     keyAlgorithm,
   };
 }

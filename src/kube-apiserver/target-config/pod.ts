@@ -1,4 +1,6 @@
 import type { Container, EnvVar, Pod, Probe, ResourceRequirements, VolumeMount } from 'kubernetes-types/core/v1.d.ts';
+import { DEFAULT_KEY_ALGORITHM } from '../../certrotation/secret.ts';
+import type { KeyAlgorithm } from '../../pki/keys.ts';
 import { RESOURCE_DIRECTORY } from '../../staticpod/config.ts';
 import { OPERAND_NAMESPACE } from '../namespaces.ts';
 import {
@@ -23,6 +25,8 @@ export interface PodOptions {
   /** What starts them; the name of the program follows. */
   readonly operatorCommand: readonly string[];
   readonly server: Server;
+  /** Of what is made while the operator is away. */
+  readonly keyAlgorithm?: KeyAlgorithm | undefined;
 }
 
 /** How kube-apiserver is started. */
@@ -169,7 +173,8 @@ exec ${wrapper.join(' ')} -- ${server.join(' ')}
 }
 
 /** The programs beside the server (spec 20, section 5). */
-function sideContainers({ operatorImage, operatorCommand }: PodOptions): Container[] {
+function sideContainers({ operatorImage, operatorCommand, keyAlgorithm }: PodOptions): Container[] {
+  const isUsual = keyAlgorithm === undefined || keyAlgorithm === DEFAULT_KEY_ALGORITHM;
   const side = (name: string, program: string, args: string[], cpu = '5m'): Container => ({
     name: `kube-apiserver-${name}`,
     image: operatorImage,
@@ -194,6 +199,7 @@ function sideContainers({ operatorImage, operatorCommand }: PodOptions): Contain
         `--kubeconfig=${SYNCER_KUBECONFIG}`,
         '--namespace=$(POD_NAMESPACE)',
         '-v=2',
+        ...(isUsual ? [] : [`--key-algorithm=${keyAlgorithm}`]),
       ]),
       env: POD_IDENTITY,
       volumeMounts: [RESOURCES],

@@ -170,12 +170,23 @@ describe('the pod (spec 20, section 4)', () => {
     assert.equal(parseInsecureReadyzOptions(args('kube-apiserver-insecure-readyz')).port, 6080);
     const regeneration = parseCertRegenerationOptions(args('kube-apiserver-cert-regeneration-controller'), {});
     assert.deepEqual([regeneration.namespace, regeneration.kubeconfig], ['ns', syncer.kubeconfig]);
+    assert.equal(regeneration.keyAlgorithm, undefined);
+    const pod = kubeApiserverPod(podValues({}), {
+      image: 'operand',
+      operatorImage: 'operator',
+      operatorCommand: ['rotunda'],
+      server: { flavor: 'openshift' },
+      keyAlgorithm: 'P-256',
+    });
+    const given = container('kube-apiserver-cert-regeneration-controller', pod).args ?? [];
+    assert.equal(parseCertRegenerationOptions(given, {}).keyAlgorithm, 'P-256');
+    assert.throws(() => parseCertRegenerationOptions(['--namespace=x', '--key-algorithm=x'], {}), /RSA-2048, /);
     const checks = parseCheckEndpointsOptions(args('kube-apiserver-check-endpoints'), { POD_NAME: 'p' });
     assert.deepEqual([checks.host, checks.port, checks.podName], ['0.0.0.0', 17697, 'p']);
     assert.throws(() => parseCheckEndpointsOptions(['--listen=x'], { POD_NAME: 'p' }), /--listen: expected/);
     const monitor = startupMonitorPod({ operatorImage: 'o', operatorCommand: ['rotunda'], verbosity: 2 });
-    const given = monitor.spec?.containers[0]?.args?.map(arg => arg.replace('=REVISION', '=7')) ?? [];
-    const options = parseStartupMonitorOptions(given);
+    const ofMonitor = monitor.spec?.containers[0]?.args?.map(arg => arg.replace('=REVISION', '=7')) ?? [];
+    const options = parseStartupMonitorOptions(ofMonitor);
     assert.deepEqual([options.targetName, options.revision, options.fallbackTimeoutMs], ['kube-apiserver', 7, 300_000]);
   });
 
@@ -214,6 +225,7 @@ describe('the pod (spec 20, section 4)', () => {
   test('no text is the usual time; a proxy must be a mapping of texts', () => {
     assert.equal(podValues({ observedConfig: { gracefulTerminationDuration: '' } }).gracefulTerminationSeconds, 135);
     assert.deepEqual(podValues({ observedConfig: { targetconfigcontroller: null } }).proxy, []);
+    assert.throws(() => podValues({ observedConfig: { targetconfigcontroller: 'x' } }), /expected a mapping/);
     for (const proxy of [null, 'x', { HTTP_PROXY: 1 }]) {
       assert.throws(() => podValues({ observedConfig: { targetconfigcontroller: { proxy } } }), /proxy/);
     }

@@ -54,7 +54,9 @@ function integerAt(config: Config, field: string): number | undefined {
 }
 
 function proxyVariables(observed: Config): PodValues['proxy'] {
-  const proxy = valueAt(observed, ['targetconfigcontroller', 'proxy']);
+  const own = valueAt(observed, ['targetconfigcontroller']) ?? {};
+  if (!isMapping(own)) throw new Error('expected a mapping in targetconfigcontroller of the observed config');
+  const proxy = valueAt(own, ['proxy']);
   if (proxy === undefined) return [];
   if (!isMapping(proxy)) throw new Error('expected a mapping in targetconfigcontroller.proxy of the observed config');
   return Object.entries(proxy)

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { dump } from 'js-yaml';
 import { days } from '../../kube/duration.ts';
 import { issueClient } from '../../pki/issue.ts';
-import { systemKeys } from '../../pki/keys.ts';
+import { keyAlgorithmOf, systemKeys } from '../../pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../../pki/pem.ts';
 import { ensureFile, writeFileAtomically } from '../../staticpod/node/atomic-write.ts';
 import { systemFiles } from '../../staticpod/node/files.ts';
@@ -29,7 +29,7 @@ export async function ensureAdminKubeconfig(access: AdminAccess, server: string,
   if (existsSync(kubeconfigPath) && serverPort(access) === Number(new URL(server).port)) return;
   const client = await issueClient({
     keys: systemKeys,
-    algorithm: 'P-256',
+    algorithm: keyAlgorithmOf(keys.admin.key),
     now: new Date(),
     lifetimeMs: LIFETIME_MS,
     signer: keys.admin,

@@ -57,7 +57,7 @@ export async function bootstrap(options: BootstrapOptions): Promise<Moved | unde
   }
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   if (before === undefined) await writePhase(dir, 'founding');
-  const keys = await foundingKeys(join(dir, 'pki'));
+  const keys = await foundingKeys(join(dir, 'pki'), options.keyAlgorithm);
   const cluster = await startLocalCluster({
     ...options,
     controlPlane,

@@ -15,7 +15,7 @@ export async function startRealCluster(options: RealClusterOptions): Promise<Loc
   const { controlPlane = CONTROL_PLANE, apiPort = 0, parts = PARTS } = options;
   await bootstrap({ ...options, controlPlane });
   const dir = resolve(options.dir);
-  const keys = await foundingKeys(join(dir, 'pki'));
+  const keys = await foundingKeys(join(dir, 'pki'), options.keyAlgorithm);
   return startLocalCluster({
     ...options,
     controlPlane,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { days } from '../../kube/duration.ts';
 import { type CertificateAndKey, loadCertificateAndKey } from '../../pki/authority.ts';
 import { issueSigner } from '../../pki/issue.ts';
-import { type Keys, systemKeys } from '../../pki/keys.ts';
+import { type KeyAlgorithm, systemKeys } from '../../pki/keys.ts';
 import { encodeCertificates, encodePrivateKey, readPrivateKey } from '../../pki/pem.ts';
 import { readIfThere, writeFileAtomically } from '../../staticpod/node/atomic-write.ts';
 import { systemFiles } from '../../staticpod/node/files.ts';
@@ -20,15 +20,14 @@ export interface FoundingKeys {
 }
 
 const LIFETIME_MS = days(3650);
-const ALGORITHM = 'P-256';
 
 /** The keys in `dir`, made where they are not there yet. */
-export async function foundingKeys(dir: string, keys: Keys = systemKeys): Promise<FoundingKeys> {
+export async function foundingKeys(dir: string, algorithm: KeyAlgorithm = 'RSA-2048'): Promise<FoundingKeys> {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const tokensFile = join(dir, 'service-account.key');
   return {
-    admin: await signer(dir, 'admin-kubeconfig-signer', keys),
-    tokens: readPrivateKey(await kept(tokensFile, async () => encodePrivateKey(await keys.generate(ALGORITHM)))),
+    admin: await signer(dir, 'admin-kubeconfig-signer', algorithm),
+    tokens: readPrivateKey(await kept(tokensFile, async () => encodePrivateKey(await systemKeys.generate(algorithm)))),
     tokensFile,
   };
 }
@@ -39,11 +38,11 @@ export function publicTokenKey({ tokens }: FoundingKeys): string {
 }
 
 /** Certificate and key are one file, so that a crash leaves both or none. */
-async function signer(dir: string, name: string, keys: Keys): Promise<CertificateAndKey> {
+async function signer(dir: string, name: string, algorithm: KeyAlgorithm): Promise<CertificateAndKey> {
   const text = await kept(join(dir, `${name}.pem`), async () => {
     const { chain, key } = await issueSigner({
-      keys,
-      algorithm: ALGORITHM,
+      keys: systemKeys,
+      algorithm,
       now: new Date(),
       lifetimeMs: LIFETIME_MS,
       commonName: name,

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { MemoryKube } from '../../kube/memory.ts';
 import { CONFIG_MAPS } from '../../kube/resource.ts';
+import { type KeyAlgorithm, keyAlgorithmOf } from '../../pki/keys.ts';
 import { readCertificates } from '../../pki/pem.ts';
 import { adminAccess, ensureAdminKubeconfig, serverPort } from './admin-kubeconfig.ts';
 import { bootstrap } from './bootstrap.ts';
@@ -19,6 +20,15 @@ test('founding keys are made once, and nobody else can read them', async t => {
   assert.deepEqual(first.admin.chain[0]?.der, second.admin.chain[0]?.der);
   assert.ok(first.tokens.equals(second.tokens));
   for (const name of readdirSync(dir)) assert.equal(statSync(join(dir, name)).mode & 0o777, 0o600, name);
+});
+
+test('what may be handed back one day is RSA, unless somebody wants something else', async t => {
+  const algorithms = async (dir: string, wanted?: KeyAlgorithm) => {
+    const { admin, tokens } = await foundingKeys(dir, wanted);
+    return [admin.key, tokens].map(keyAlgorithmOf);
+  };
+  assert.deepEqual(await algorithms(folder(t)), ['RSA-2048', 'RSA-2048']);
+  assert.deepEqual(await algorithms(folder(t), 'P-256'), ['P-256', 'P-256']);
 });
 
 test('the operators hear whom the founders trust; what is there already stays', async t => {

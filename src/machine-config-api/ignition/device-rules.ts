@@ -1,4 +1,5 @@
 import { type Problem, pathProblem } from './path-rules.ts';
+import type { SpecLevel } from './spec-level.ts';
 import type { IgnitionConfig, IgnitionDisk, IgnitionFilesystem, IgnitionLuks, IgnitionPartition } from './types.ts';
 
 /**
@@ -51,8 +52,11 @@ function* layoutProblems({ partitions = [] }: IgnitionDisk): Generator<string> {
   if (overlap) yield 'overlap';
 }
 
+/** A device of which only the mount is described. */
+const NO_FORMAT_SINCE = 3;
+
 /** The longest label each kind of file system takes. */
-const LABEL_BYTES: Readonly<Record<string, number>> = {
+export const LABEL_BYTES: Readonly<Record<string, number>> = {
   ext4: 16,
   btrfs: 256,
   xfs: 12,
@@ -61,16 +65,16 @@ const LABEL_BYTES: Readonly<Record<string, number>> = {
   none: Number.POSITIVE_INFINITY,
 };
 
-export function* filesystemProblems({ filesystems = [] }: Storage): Generator<Problem> {
+export function* filesystemProblems({ filesystems = [] }: Storage, level: SpecLevel): Generator<Problem> {
   for (const [index, filesystem] of filesystems.entries()) {
     const field = `storage.filesystems[${index}]`;
     yield* devicePath(filesystem.device, `${field}.device`);
     if (filesystem.path) yield* devicePath(filesystem.path, `${field}.path`);
-    yield* formatProblems(filesystem, field);
+    yield* formatProblems(filesystem, level, field);
   }
 }
 
-function* formatProblems(filesystem: IgnitionFilesystem, field: string): Generator<Problem> {
+function* formatProblems(filesystem: IgnitionFilesystem, { minor }: SpecLevel, field: string): Generator<Problem> {
   const { format = '', path, label = '', uuid, wipeFilesystem, mountOptions = [], options = [] } = filesystem;
   if (format === '') {
     const isDescribed =
@@ -79,7 +83,7 @@ function* formatProblems(filesystem: IgnitionFilesystem, field: string): Generat
     return;
   }
   const longest = Object.hasOwn(LABEL_BYTES, format) ? LABEL_BYTES[format] : undefined;
-  if (longest === undefined)
+  if (longest === undefined || (format === 'none' && minor < NO_FORMAT_SINCE))
     yield { field: `${field}.format`, message: `expected one of ${Object.keys(LABEL_BYTES).join(', ')}` };
   else if (Buffer.byteLength(label) > longest)
     yield { field: `${field}.label`, message: `has more than ${longest} bytes` };
@@ -118,20 +122,21 @@ export function* raidProblems({ raid = [] }: Storage): Generator<Problem> {
 
 const LONGEST_LUKS_LABEL = 47;
 
-export function* luksProblems({ luks = [] }: Storage): Generator<Problem> {
+export function* luksProblems({ luks = [] }: Storage, level: SpecLevel): Generator<Problem> {
   for (const [index, volume] of luks.entries()) {
     const field = `storage.luks[${index}]`;
     if (volume.name.includes('/')) yield { field: `${field}.name`, message: 'contains a slash' };
     if (Buffer.byteLength(volume.label ?? '') > LONGEST_LUKS_LABEL)
       yield { field: `${field}.label`, message: 'has more than 47 bytes' };
     yield* devicePath(volume.device ?? '', `${field}.device`);
-    yield* clevisProblems(volume, `${field}.clevis`);
+    yield* clevisProblems(volume, level, `${field}.clevis`);
   }
 }
 
-function* clevisProblems({ clevis = {} }: IgnitionLuks, field: string): Generator<Problem> {
+function* clevisProblems({ clevis = {} }: IgnitionLuks, { minor }: SpecLevel, field: string): Generator<Problem> {
   const { custom = {}, tang = [], tpm2, threshold = 0 } = clevis;
-  if (custom.pin && (tang.length > 0 || tpm2 === true || threshold !== 0))
+  const isCustom = minor === 2 ? clevis.custom !== undefined : !!custom.pin;
+  if (isCustom && (tang.length > 0 || tpm2 === true || threshold !== 0))
     yield { field, message: 'has a custom pin beside others' };
   if (custom.pin || custom.config || custom.needsNetwork === true) {
     if (!['tpm2', 'tang', 'sss'].includes(custom.pin ?? ''))

@@ -1,79 +1,59 @@
+import { downgradedTo2 } from './downgrade-v2.ts';
 import { IGNITION_SHAPE, type ObjectShape } from './schema.ts';
-import { type IgnitionConfig, IgnitionError, type IgnitionFile, type IgnitionResource } from './types.ts';
+import { levelOfSpec3 } from './spec-level.ts';
+import { type IgnitionConfig, IgnitionError } from './types.ts';
+import { checkIgnition } from './validate.ts';
 
 /**
- * A document of 3.4 in an older version of the spec, for machines whose Ignition is older. Throws `IgnitionError` where it says
- * something that version has no words for.
+ * A document of 3.4 in an older version of the spec, for machines whose Ignition is older. What that version has no words for is left
+ * out where it says nothing, and refused otherwise. Throws `IgnitionError`.
  */
 export function downgraded(config: IgnitionConfig, version: '3.4.0' | '3.3.0' | '3.2.0' | '3.1.0' | '2.2.0'): object {
-  if (version === '2.2.0') return asVersion2(config);
+  if (version === '2.2.0') return downgradedTo2(withoutNewer(config, LAST_BEFORE_KERNEL_ARGUMENTS));
   const minor = Number(version.split('.')[1]);
-  const newer = newerMember(config as unknown as Record<string, unknown>, IGNITION_SHAPE, minor, '');
-  if (newer !== undefined) throw new IgnitionError(newer, `is not part of Ignition ${version}`);
-  return { ...config, ignition: { ...config.ignition, version } };
+  return { ...withoutNewer(config, minor), ignition: { ...config.ignition, version } };
 }
 
-/** The place of a member that came with a later minor version. */
-function newerMember(
-  object: Record<string, unknown>,
-  shape: ObjectShape,
-  minor: number,
-  path: string,
-): string | undefined {
-  for (const [name, member] of Object.entries(shape.members)) {
-    const value = object[name];
+/** Spec 2 is reached by way of 3.2. */
+const LAST_BEFORE_KERNEL_ARGUMENTS = 2;
+const LATEST = 4;
+
+function withoutNewer(config: IgnitionConfig, minor: number): IgnitionConfig {
+  if (minor === LATEST) return config;
+  const { storage = {} } = config;
+  for (const list of ['files', 'directories'] as const) {
+    const special = (storage[list] ?? []).findIndex(({ mode = 0 }) => (mode & 0o7000) !== 0);
+    if (special >= 0)
+      throw new IgnitionError(`storage.${list}[${special}].mode`, `has bits that 3.${minor} does not know`);
+  }
+  const older = withoutNewerMembers(config as unknown as Members, IGNITION_SHAPE, minor, '');
+  return checkIgnition(older as unknown as IgnitionConfig, { level: levelOfSpec3(minor) });
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function withoutNewerMembers(object: Members, shape: ObjectShape, minor: number, path: string): Members {
+  const older: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(object)) {
+    const member = shape.members[name];
     const field = path === '' ? name : `${path}.${name}`;
-    if (value === undefined) continue;
-    if ((shape.since[name] ?? 0) > minor) return field;
-    const parts = member.kind === 'list' ? (value as unknown[]) : [value];
-    const inner = member.kind === 'list' ? member.items : member;
-    if (inner.kind !== 'object') continue;
-    for (const [index, part] of parts.entries()) {
-      const place = member.kind === 'list' ? `${field}[${index}]` : field;
-      const newer = newerMember(part as Record<string, unknown>, inner, minor, place);
-      if (newer !== undefined) return newer;
+    if ((shape.since[name] ?? 0) > minor) {
+      if (saysSomething(name, value)) throw new IgnitionError(field, `is not part of Ignition 3.${minor}.0`);
+    } else if (member?.kind === 'list' && member.items.kind === 'object') {
+      const { items } = member;
+      older[name] = (value as Members[]).map((item, index) =>
+        withoutNewerMembers(item, items, minor, `${field}[${index}]`),
+      );
+    } else if (member?.kind === 'object') {
+      older[name] = withoutNewerMembers(value as Members, member, minor, field);
+    } else {
+      older[name] = value;
     }
   }
-  return undefined;
+  return older;
 }
 
-/** Spec 2 knows one file system by name, one content a file, and neither encrypted volumes nor kernel arguments. */
-function asVersion2({ ignition, kernelArguments, passwd, storage = {}, systemd }: IgnitionConfig): object {
-  if (kernelArguments !== undefined) throw new IgnitionError('kernelArguments', 'are not part of Ignition 2.2.0');
-  for (const section of ['luks', 'disks', 'filesystems', 'raid'] as const) {
-    if (storage[section] !== undefined)
-      throw new IgnitionError(`storage.${section}`, 'cannot be said in Ignition 2.2.0');
-  }
-  const { files, directories, links } = storage;
-  return {
-    ignition: {
-      version: '2.2.0',
-      config: { append: ignition.config?.merge?.map(reference), replace: reference(ignition.config?.replace) },
-      security: ignition.security,
-      timeouts: ignition.timeouts,
-    },
-    passwd,
-    storage: {
-      files: files?.map(fileAsVersion2),
-      directories: directories?.map(node => ({ filesystem: 'root', ...node })),
-      links: links?.map(node => ({ filesystem: 'root', ...node })),
-    },
-    systemd,
-  };
-}
-
-function fileAsVersion2({ append, contents, ...node }: IgnitionFile, index: number): object {
-  if ((append ?? []).length + (contents === undefined ? 0 : 1) > 1) {
-    throw new IgnitionError(`storage.files[${index}].append`, 'has several contents, which Ignition 2.2.0 has not');
-  }
-  const [appended] = append ?? [];
-  return {
-    filesystem: 'root',
-    ...node,
-    ...(appended === undefined ? { contents } : { append: true, contents: appended }),
-  };
-}
-
-function reference(resource: IgnitionResource | undefined): object | undefined {
-  return resource === undefined ? undefined : { source: resource.source, verification: resource.verification };
+/** Users and groups exist unless it is said that they should not; everything else is off unless it is on. */
+function saysSomething(name: string, value: unknown): boolean {
+  return name === 'shouldExist' && typeof value === 'boolean' ? !value : value !== false && value !== '';
 }

@@ -85,10 +85,8 @@ describe('reading', () => {
   });
 
   test('special bits mean nothing before 3.4', () => {
-    for (const version of ['2.2.0', '3.3.0']) {
-      const config = read({ storage: { files: [file('/a', { filesystem: 'root', mode: 0o1777 })] } }, version);
-      assert.equal(config.storage?.files?.[0]?.mode, 0o777, version);
-    }
+    const config = read({ storage: { files: [file('/a', { mode: 0o1777 })] } }, '3.3.0');
+    assert.equal(config.storage?.files?.[0]?.mode, 0o777);
   });
 
   test('a document that says nothing is none', () => {
@@ -163,13 +161,13 @@ describe('reading', () => {
     ],
     ['spec 2: networkd', { ignition: { version: '2.2.0' }, networkd: { units: [{ name: 'x.network' }] } }, 'networkd'],
     [
-      'spec 2: another file system',
-      { ignition: { version: '2.2.0' }, storage: { files: [{ filesystem: 'boot', path: '/a' }] } },
+      'spec 2: no file system',
+      { ignition: { version: '2.2.0' }, storage: { files: [{ path: '/a' }] } },
       'storage.files[0].filesystem',
     ],
     [
-      'spec 2: a path that leads elsewhere',
-      { ignition: { version: '2.2.0' }, storage: { files: [{ filesystem: 'root', path: '/../a' }] } },
+      'spec 2: a relative path',
+      { ignition: { version: '2.2.0' }, storage: { files: [{ filesystem: 'root', path: 'a' }] } },
       'storage.files[0].path',
     ],
     [

@@ -1,4 +1,11 @@
-import { IGNITION_SHAPE, type ListShape, type ObjectShape, RESOURCE_SHAPE, type Shape } from './schema.ts';
+import {
+  IGNITION_SHAPE,
+  type ListShape,
+  type ObjectShape,
+  REFERENCE_SHAPE,
+  RESOURCE_SHAPE,
+  type Shape,
+} from './schema.ts';
 import type { IgnitionConfig } from './types.ts';
 
 /**
@@ -16,7 +23,8 @@ export function mergeIgnition(earlier: IgnitionConfig, later: IgnitionConfig): I
 type JsonObject = Readonly<Record<string, unknown>>;
 
 function mergeObjects(earlier: JsonObject, later: JsonObject, shape: ObjectShape): JsonObject {
-  const base = shape === RESOURCE_SHAPE ? withoutPropertiesOfOldSource(earlier, later) : earlier;
+  const isResource = shape === RESOURCE_SHAPE || shape === REFERENCE_SHAPE;
+  const base = isResource ? withoutPropertiesOfOldSource(earlier, later) : earlier;
   const merged: Record<string, unknown> = {};
   for (const [name, member] of Object.entries(shape.members)) {
     const value = mergeMember(base[name], later, name, member, shape);
@@ -74,10 +82,10 @@ const HEADER_SHAPE = (RESOURCE_SHAPE.members['httpHeaders'] as ListShape).items;
 
 /**
  * How content is compressed and what it hashes to belongs to that content: new content without them is plain content, where
- * 4.16 takes it for gzip (spec 50, trap 8 and section 15).
+ * 4.16 takes it for gzip (spec 50, trap 8 and section 15). That it is not compressed may as well stay said.
  */
 function withoutPropertiesOfOldSource(earlier: JsonObject, later: JsonObject): JsonObject {
   if (later['source'] === undefined || later['source'] === earlier['source']) return earlier;
-  const { compression: _compression, verification: _verification, ...rest } = earlier;
-  return rest;
+  const { compression, verification: _verification, ...rest } = earlier;
+  return compression === '' ? { ...rest, compression } : rest;
 }

@@ -1,5 +1,6 @@
 import { IGNITION_SHAPE } from './schema.ts';
 import { isObject, shaped } from './shape.ts';
+import { levelOfSpec3 } from './spec-level.ts';
 import { IGNITION_VERSION, type IgnitionConfig, IgnitionError } from './types.ts';
 import { readIgnition2 } from './v2.ts';
 import { checkIgnition } from './validate.ts';
@@ -18,11 +19,16 @@ export function readIgnition(document: unknown, options: ReadOptions = {}): Igni
   if (!isObject(document)) throw new IgnitionError('', 'expected a JSON object');
   if (Object.keys(document).length === 0) return undefined;
   const { major, minor } = versionOf(document);
-  const config =
-    major === 2 ? readIgnition2(document) : (shaped(document, IGNITION_SHAPE, minor, '') as IgnitionConfig);
+  if (major === 2) return readIgnition2(document, minor, options.isStored === true);
+  const config = shaped(document, IGNITION_SHAPE, minor, '') as IgnitionConfig;
   config.ignition = { ...config.ignition, version: IGNITION_VERSION };
-  if (major === 2 || minor < SPECIAL_BITS_SINCE) maskSpecialBits(config);
-  return checkIgnition(config, options);
+  if (minor < SPECIAL_BITS_SINCE) maskSpecialBits(config);
+  return checkIgnition(config, { ...options, level: levelOfSpec3(minor) });
+}
+
+/** Whether a document that can be read is one of spec 2. */
+export function isSpec2(document: unknown): boolean {
+  return isObject(document) && Object.keys(document).length > 0 && versionOf(document).major === 2;
 }
 
 /** As people know it: 2.2 stands for all of spec 2 up to it. */

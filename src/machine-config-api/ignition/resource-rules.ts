@@ -1,5 +1,6 @@
 import { decodeDataUrl } from './data-url.ts';
 import type { Problem } from './path-rules.ts';
+import type { SpecLevel } from './spec-level.ts';
 import type { IgnitionConfig, IgnitionResource } from './types.ts';
 import { isParsable } from './url-syntax.ts';
 
@@ -7,12 +8,12 @@ import { isParsable } from './url-syntax.ts';
 export const LONGEST_SOURCE = 1024 * 1024;
 
 /** What is wrong with the contents that a document carries or points to. */
-export function* resourceProblems(config: IgnitionConfig): Generator<Problem> {
-  for (const [field, resource, isRequired] of resourcesOf(config)) {
+export function* resourceProblems(config: IgnitionConfig, level: SpecLevel): Generator<Problem> {
+  for (const [field, resource, isRequired] of resourcesOf(config, level)) {
     const { source, compression, verification, httpHeaders = [] } = resource;
     if (isRequired && !source) yield { field: `${field}.source`, message: 'is required' };
     if (source) {
-      const problem = urlProblem(source);
+      const problem = urlProblem(source, level);
       if (problem !== undefined) yield { field: `${field}.source`, message: problem };
       if (source.length > LONGEST_SOURCE) {
         const message = `has ${source.length} characters, at most ${LONGEST_SOURCE} fit`;
@@ -22,7 +23,7 @@ export function* resourceProblems(config: IgnitionConfig): Generator<Problem> {
     if (compression !== undefined && compression !== '' && compression !== 'gzip') {
       yield { field: `${field}.compression`, message: 'expected gzip or nothing' };
     }
-    yield* hashProblems(verification?.hash, source, `${field}.verification.hash`);
+    yield* hashProblems(verification?.hash, source, level, `${field}.verification.hash`);
     if (httpHeaders.length > 0 && !/^https?:/.test(source ?? '')) {
       yield { field: `${field}.httpHeaders`, message: 'belong to an http or https source' };
     }
@@ -34,10 +35,11 @@ export function* resourceProblems(config: IgnitionConfig): Generator<Problem> {
 }
 
 /** Why Ignition could not fetch from there, undefined if it could. */
-export function urlProblem(url: string): string | undefined {
+export function urlProblem(url: string, { schemes }: SpecLevel): string | undefined {
   const scheme = /^([a-zA-Z][a-zA-Z0-9+.-]*):/.exec(url)?.[1]?.toLowerCase();
   // oxlint-disable-next-line no-control-regex -- controls are what is refused
   if (/[\x00-\x1f\x7f]/.test(url)) return 'contains control characters';
+  if (scheme === undefined || !schemes.has(scheme)) return 'has an unknown scheme';
   if (scheme === 'data') {
     return decodeDataUrl(url) === undefined ? 'is not a data URL that can be decoded' : undefined;
   }
@@ -47,28 +49,35 @@ export function urlProblem(url: string): string | undefined {
     const isObject = /^arn:[^:]*:s3:[^:]*:[^:]*:(?!accesspoint\/[^/]*$)[^/]+\/.+/.test(url);
     return scheme === 's3' || isObject ? undefined : 'is not an ARN of an object in S3';
   }
-  return scheme === 'http' || scheme === 'https' || scheme === 'tftp' || scheme === 'gs'
-    ? undefined
-    : 'has an unknown scheme';
+  return undefined;
 }
 
-const DIGEST_CHARACTERS: Readonly<Record<string, number>> = { sha256: 64, sha512: 128 };
+const DIGESTS: Readonly<Record<string, { characters: number; since: number }>> = {
+  sha256: { characters: 64, since: 1 },
+  sha512: { characters: 128, since: 0 },
+};
 
-function* hashProblems(hash: string | undefined, source: string | undefined, field: string): Generator<Problem> {
+function* hashProblems(
+  hash: string | undefined,
+  source: string | undefined,
+  { minor }: SpecLevel,
+  field: string,
+): Generator<Problem> {
   if (hash === undefined) return;
   if (source === undefined) yield { field, message: 'verifies nothing without a source' };
   const dash = hash.indexOf('-');
-  const length = DIGEST_CHARACTERS[hash.slice(0, dash)];
-  if (dash < 0 || length === undefined || hash.length - dash - 1 !== length) {
-    yield { field, message: 'expected sha256-<hex> or sha512-<hex>' };
+  const name = hash.slice(0, dash);
+  const digest = dash >= 0 && Object.hasOwn(DIGESTS, name) ? DIGESTS[name] : undefined;
+  if (digest === undefined || digest.since > minor || Buffer.byteLength(hash) - dash - 1 !== digest.characters) {
+    yield { field, message: minor === 0 ? 'expected sha512-<hex>' : 'expected sha256-<hex> or sha512-<hex>' };
   }
 }
 
 type Place = readonly [field: string, resource: IgnitionResource, isRequired: boolean];
 
-function* resourcesOf({ ignition, storage = {} }: IgnitionConfig): Generator<Place> {
+function* resourcesOf({ ignition, storage = {} }: IgnitionConfig, { isFromSpec2 }: SpecLevel): Generator<Place> {
   for (const [index, resource] of (ignition.config?.merge ?? []).entries())
-    yield [`ignition.config.merge[${index}]`, resource, true];
+    yield [`ignition.config.merge[${index}]`, resource, !isFromSpec2];
   if (ignition.config?.replace !== undefined) yield ['ignition.config.replace', ignition.config.replace, false];
   for (const [index, ca] of (ignition.security?.tls?.certificateAuthorities ?? []).entries()) {
     yield [`ignition.security.tls.certificateAuthorities[${index}]`, ca, true];

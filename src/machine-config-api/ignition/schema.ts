@@ -4,6 +4,8 @@ export type Shape = Scalar | ObjectShape | ListShape;
 /** A number, a boolean or a text. */
 export interface Scalar {
   readonly kind: 'string' | 'boolean' | 'integer';
+  /** A zero says the same as nothing. */
+  readonly isZeroNothing?: boolean;
 }
 
 export interface ObjectShape {
@@ -14,6 +16,8 @@ export interface ObjectShape {
   readonly shared: readonly (readonly string[])[];
   /** The minor version of spec 3 that brought a member; it is nothing to older documents. */
   readonly since: Readonly<Record<string, number>>;
+  /** Members that are empty in that minor version where nothing is said of them. */
+  readonly requiredIn?: Readonly<Record<number, readonly string[]>>;
 }
 
 export interface ListShape {
@@ -30,9 +34,9 @@ const integer: Scalar = { kind: 'integer' };
 function object(
   members: Readonly<Record<string, Shape>>,
   required: readonly string[] = [],
-  { shared = [], since = {} }: Partial<Pick<ObjectShape, 'shared' | 'since'>> = {},
+  { shared = [], since = {}, requiredIn = {} }: Partial<Pick<ObjectShape, 'shared' | 'since' | 'requiredIn'>> = {},
 ): ObjectShape {
-  return { kind: 'object', members, required, shared, since };
+  return { kind: 'object', members, required, shared, since, requiredIn };
 }
 
 /** Entries with the same value of that member are the same. */
@@ -45,18 +49,13 @@ const set: ListShape = { kind: 'list', items: string, key: String };
 /** A list in which things may come twice. */
 const strings: ListShape = { kind: 'list', items: string };
 
+const headers = listBy('name', object({ name: string, value: string }, ['name']));
+const resource = { compression: string, httpHeaders: headers, source: string, verification: object({ hash: string }) };
 /** Something that is fetched, or is in the document itself as a data URL. */
-export const RESOURCE_SHAPE: ObjectShape = object(
-  {
-    compression: string,
-    httpHeaders: listBy('name', object({ name: string, value: string }, ['name'])),
-    source: string,
-    verification: object({ hash: string }),
-  },
-  [],
-  { since: { httpHeaders: 1 } },
-);
-const resources: ListShape = listBy('source', RESOURCE_SHAPE);
+export const RESOURCE_SHAPE: ObjectShape = object(resource, [], { since: { httpHeaders: 1 } });
+/** Another document or a certificate authority, of which 3.0 knows source and hash only. */
+export const REFERENCE_SHAPE: ObjectShape = object(resource, [], { since: { compression: 1, httpHeaders: 1 } });
+const references: ListShape = listBy('source', REFERENCE_SHAPE);
 const owner = object({ id: integer, name: string });
 const node = { group: owner, overwrite: boolean, path: string, user: owner };
 
@@ -68,7 +67,7 @@ const partition = object(
   {
     guid: string,
     label: string,
-    number: integer,
+    number: { ...integer, isZeroNothing: true },
     resize: boolean,
     shouldExist: boolean,
     sizeMiB: integer,
@@ -107,7 +106,9 @@ const group = object(
 const luks = object(
   {
     clevis: object({
-      custom: object({ config: string, needsNetwork: boolean, pin: string }),
+      custom: object({ config: string, needsNetwork: boolean, pin: string }, [], {
+        requiredIn: { 2: ['config', 'pin'] },
+      }),
       tang: listBy(
         'url',
         object({ advertisement: string, thumbprint: string, url: string }, [], { since: { advertisement: 4 } }),
@@ -133,9 +134,9 @@ export const IGNITION_SHAPE: ObjectShape = object(
   {
     ignition: object(
       {
-        config: object({ merge: resources, replace: RESOURCE_SHAPE }),
+        config: object({ merge: references, replace: REFERENCE_SHAPE }),
         proxy: object({ httpProxy: string, httpsProxy: string, noProxy: set }),
-        security: object({ tls: object({ certificateAuthorities: resources }) }),
+        security: object({ tls: object({ certificateAuthorities: references }) }),
         timeouts: object({ httpResponseHeaders: integer, httpTotal: integer }),
         version: string,
       },

@@ -25,7 +25,7 @@ export function shaped(value: unknown, shape: Shape, minor: number, path: string
     case 'integer':
       if (!Number.isSafeInteger(value))
         throw new IgnitionError(path, `expected a whole number, found ${kindOf(value)}`);
-      return value;
+      return value === 0 && shape.isZeroNothing === true ? undefined : value;
     default:
       if (typeof value !== shape.kind)
         throw new IgnitionError(path, `expected a ${shape.kind}, found ${kindOf(value)}`);
@@ -41,7 +41,8 @@ function shapedObject(value: unknown, shape: ObjectShape, minor: number, path: s
     const read = shaped(value[name], member, minor, path === '' ? name : `${path}.${name}`);
     if (read !== undefined) result[name] = read;
   }
-  for (const name of shape.required) result[name] ??= shape.members[name]?.kind === 'object' ? {} : '';
+  for (const name of [...shape.required, ...(shape.requiredIn?.[minor] ?? [])])
+    result[name] ??= shape.members[name]?.kind === 'object' ? {} : '';
   return Object.keys(result).length === 0 ? undefined : result;
 }
 

@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import { diskProblems, filesystemProblems, luksProblems, raidProblems } from './device-rules.ts';
 import { type Problem, pathProblem } from './path-rules.ts';
+import type { SpecLevel } from './spec-level.ts';
 import type { IgnitionConfig, IgnitionFile, IgnitionLink, IgnitionNode } from './types.ts';
 
 type Storage = NonNullable<IgnitionConfig['storage']>;
@@ -10,7 +11,7 @@ const HIGHEST_MODE = 0o7777;
 const HIGHEST_FILE_MODE = 0o777;
 
 /** What is wrong below `storage`. */
-export function* storageProblems(storage: Storage): Generator<Problem> {
+export function* storageProblems(storage: Storage, level: SpecLevel): Generator<Problem> {
   const { files = [], directories = [], links = [] } = storage;
   const linkPaths = new Set(links.map(({ path }) => path));
   for (const [index, file] of files.entries()) {
@@ -24,12 +25,12 @@ export function* storageProblems(storage: Storage): Generator<Problem> {
   const directoryPaths = new Set(directories.map(({ path }) => path));
   for (const [index, link] of links.entries()) {
     yield* nodeProblems(link, linkPaths, `storage.links[${index}]`);
-    yield* linkProblems(link, directoryPaths, `storage.links[${index}]`);
+    yield* linkProblems(link, directoryPaths, level, `storage.links[${index}]`);
   }
   yield* diskProblems(storage);
-  yield* filesystemProblems(storage);
+  yield* filesystemProblems(storage, level);
   yield* raidProblems(storage);
-  yield* luksProblems(storage);
+  yield* luksProblems(storage, level);
 }
 
 function* nodeProblems(node: IgnitionNode, linkPaths: ReadonlySet<string>, field: string): Generator<Problem> {
@@ -57,9 +58,14 @@ function* modeProblems(mode: number | undefined, highest: number, field: string)
   yield { field, message: `0${mode.toString(8)} cannot exceed 0${highest.toString(8)} or be negative`, isOwnRule };
 }
 
-function* linkProblems(link: IgnitionLink, directories: ReadonlySet<string>, field: string): Generator<Problem> {
+function* linkProblems(
+  link: IgnitionLink,
+  directories: ReadonlySet<string>,
+  { isFromSpec2 }: SpecLevel,
+  field: string,
+): Generator<Problem> {
   if (!link.target) {
-    yield { field: `${field}.target`, message: 'is required' };
+    if (!isFromSpec2) yield { field: `${field}.target`, message: 'is required' };
     return;
   }
   if (link.hard !== true) return;

@@ -15,6 +15,14 @@ export function isParsable(url: string): boolean {
   return !BROKEN_ESCAPE.test(path) && isUser(authority.slice(0, at + 1)) && isHost(authority.slice(at + 1));
 }
 
+/** A URL as Go writes it after it has read it: the scheme in small letters, nothing where an authority or a fragment is empty. */
+export function rewrittenUrl(url: string): string {
+  return url
+    .replace(/^[A-Za-z][A-Za-z0-9+.-]*(?=:)/, scheme => scheme.toLowerCase())
+    .replace(/#$/, '')
+    .replace(/^([a-z][a-z0-9+.-]*:)\/\/(?=$|[?#])/, '$1');
+}
+
 const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/;
 const USER = /^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/;
 /** Brackets are for addresses of IPv6, perhaps with a zone; escapes for what is not ASCII. */

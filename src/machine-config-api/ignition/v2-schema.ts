@@ -5,47 +5,57 @@ const boolean: Scalar = { kind: 'boolean' };
 const integer: Scalar = { kind: 'integer' };
 const strings: ListShape = { kind: 'list', items: string };
 
-function object(members: Readonly<Record<string, Shape>>, required: readonly string[] = []): ObjectShape {
-  return { kind: 'object', members, required, shared: [], since: {} };
+/** `since` is the minor version of spec 2 that brought a member; it is nothing to older documents. */
+function object(
+  members: Readonly<Record<string, Shape>>,
+  required: readonly string[] = [],
+  since: ObjectShape['since'] = {},
+): ObjectShape {
+  return { kind: 'object', members, required, shared: [], since };
 }
 
 function list(items: ObjectShape): ListShape {
   return { kind: 'list', items };
 }
 
-const reference = object({ source: string, verification: object({ hash: string }) });
-const owner = object({ id: integer, name: string });
+const reference = object({ source: string, verification: object({ hash: string }) }, ['source']);
+const owner = object({ id: integer, name: string }, [], { name: 1 });
 const node = { filesystem: string, group: owner, overwrite: boolean, path: string, user: owner };
 const dropin = object({ contents: string, name: string }, ['name']);
 
+const account = {
+  gecos: string,
+  groups: strings,
+  homeDir: string,
+  noCreateHome: boolean,
+  noLogInit: boolean,
+  noUserGroup: boolean,
+  primaryGroup: string,
+  shell: string,
+  system: boolean,
+  uid: integer,
+};
 const user = object(
-  {
-    create: object({
-      uid: integer,
-      gecos: string,
-      homeDir: string,
-      shell: string,
-      primaryGroup: string,
-      groups: strings,
-    }),
-    gecos: string,
-    groups: strings,
-    homeDir: string,
-    name: string,
-    noCreateHome: boolean,
-    noLogInit: boolean,
-    noUserGroup: boolean,
-    passwordHash: string,
-    primaryGroup: string,
-    sshAuthorizedKeys: strings,
-    shell: string,
-    system: boolean,
-    uid: integer,
-  },
+  { ...account, create: object(account), name: string, passwordHash: string, sshAuthorizedKeys: strings },
   ['name'],
+  Object.fromEntries(Object.keys(account).map(name => [name, 1])),
 );
 
-/** The shape of Ignition 2.2, which takes older documents of spec 2 too. */
+const mount = object(
+  {
+    create: object({ force: boolean, options: strings }),
+    device: string,
+    format: string,
+    label: string,
+    options: strings,
+    uuid: string,
+    wipeFilesystem: boolean,
+  },
+  [],
+  { label: 1, options: 1, uuid: 1, wipeFilesystem: 1 },
+);
+
+/** The shape of Ignition 2.0 to 2.2. */
 export const IGNITION2_SHAPE: ObjectShape = object(
   {
     ignition: object(
@@ -56,48 +66,61 @@ export const IGNITION2_SHAPE: ObjectShape = object(
         version: string,
       },
       ['version'],
+      { security: 2, timeouts: 1 },
     ),
     networkd: object({ units: list(object({ name: string }, ['name'])) }),
     passwd: object({
       groups: list(object({ gid: integer, name: string, passwordHash: string, system: boolean }, ['name'])),
       users: list(user),
     }),
-    storage: object({
-      directories: list(object({ ...node, mode: integer }, ['path'])),
-      disks: list(
-        object(
-          {
-            device: string,
-            partitions: list(
-              object({ guid: string, label: string, number: integer, size: integer, start: integer, typeGuid: string }),
-            ),
-            wipeTable: boolean,
-          },
-          ['device'],
+    storage: object(
+      {
+        directories: list(object({ ...node, mode: integer }, ['path'], { overwrite: 2 })),
+        disks: list(
+          object(
+            {
+              device: string,
+              partitions: list(
+                object(
+                  { guid: string, label: string, number: integer, size: integer, start: integer, typeGuid: string },
+                  [],
+                  { guid: 1 },
+                ),
+              ),
+              wipeTable: boolean,
+            },
+            ['device'],
+          ),
         ),
-      ),
-      files: list(
-        object(
-          {
-            ...node,
-            append: boolean,
-            contents: object({ compression: string, source: string, verification: object({ hash: string }) }),
-            mode: integer,
-          },
-          ['path'],
+        files: list(
+          object(
+            {
+              ...node,
+              append: boolean,
+              contents: object({ compression: string, source: string, verification: object({ hash: string }) }),
+              mode: integer,
+            },
+            ['path'],
+            { append: 2, overwrite: 2 },
+          ),
         ),
-      ),
-      filesystems: list(object({ name: string })),
-      links: list(object({ ...node, hard: boolean, target: string }, ['path'])),
-      raid: list(
-        object({ devices: strings, level: string, name: string, options: strings, spares: integer }, ['name']),
-      ),
-    }),
+        filesystems: list(object({ mount, name: string, path: string })),
+        links: list(object({ ...node, hard: boolean, target: string }, ['path'], { overwrite: 2 })),
+        raid: list(
+          object({ devices: strings, level: string, name: string, options: strings, spares: integer }, ['name'], {
+            options: 2,
+          }),
+        ),
+      },
+      [],
+      { directories: 1, links: 1 },
+    ),
     systemd: object({
       units: list(
         object(
           { contents: string, dropins: list(dropin), enable: boolean, enabled: boolean, mask: boolean, name: string },
           ['name'],
+          { enabled: 1 },
         ),
       ),
     }),

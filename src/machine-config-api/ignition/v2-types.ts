@@ -16,7 +16,7 @@ export interface Ignition2Config {
     directories?: (Ignition2Node & { mode?: number })[];
     links?: (Ignition2Node & { target?: string; hard?: boolean })[];
     disks?: { device: string; wipeTable?: boolean; partitions?: Ignition2Partition[] }[];
-    filesystems?: { name?: string }[];
+    filesystems?: Ignition2Filesystem[];
     raid?: { name: string; level?: string; devices?: string[]; spares?: number; options?: string[] }[];
   };
   systemd?: { units?: Ignition2Unit[] };
@@ -39,6 +39,20 @@ export interface Ignition2File extends Ignition2Node {
   contents?: Ignition2Reference & { compression?: string };
   mode?: number;
   append?: boolean;
+}
+
+export interface Ignition2Filesystem {
+  name?: string;
+  path?: string;
+  mount?: {
+    device?: string;
+    format?: string;
+    label?: string;
+    uuid?: string;
+    options?: string[];
+    wipeFilesystem?: boolean;
+    create?: { force?: boolean; options?: string[] };
+  };
 }
 
 export interface Ignition2Partition {

@@ -1,5 +1,7 @@
-import { pathProblem } from './path-rules.ts';
+import { posix } from 'node:path';
+import type { Problem } from './path-rules.ts';
 import { shaped } from './shape.ts';
+import { levelOfSpec2 } from './spec-level.ts';
 import {
   IGNITION_VERSION,
   type IgnitionConfig,
@@ -9,19 +11,91 @@ import {
   type IgnitionUnit,
   type IgnitionUser,
 } from './types.ts';
+import { rewrittenUrl } from './url-syntax.ts';
+import { spec2Problems } from './v2-rules.ts';
 import { IGNITION2_SHAPE } from './v2-schema.ts';
-import type { Ignition2Config, Ignition2File, Ignition2Node, Ignition2Unit, Ignition2User } from './v2-types.ts';
+import type {
+  Ignition2Config,
+  Ignition2File,
+  Ignition2Node,
+  Ignition2Reference,
+  Ignition2Unit,
+  Ignition2User,
+} from './v2-types.ts';
+import { checkIgnition, entryProblems, refuse } from './validate.ts';
 
 /**
- * A document of spec 2 as one of 3.4 (spec 50, RN-12). What spec 3 has no place for is refused with a reason: networkd units,
- * file systems other than root, sizes in sectors. Throws `IgnitionError`.
+ * A document of spec 2 as one of 3.4 (spec 50, RN-12). Every entry is judged by the rules of its own version, also one that a later
+ * one of the same name replaces; what is left is judged as a document of 3.0. Throws `IgnitionError`.
  */
-export function readIgnition2(document: unknown): IgnitionConfig {
-  const config = (shaped(document, IGNITION2_SHAPE, 0, '') ?? {}) as Ignition2Config;
-  if (config.networkd?.units !== undefined) {
-    throw new IgnitionError('networkd', 'networkd units are not supported; use files instead');
+export function readIgnition2(document: unknown, minor: number, isStored: boolean): IgnitionConfig {
+  const config = withDefaults((shaped(document, IGNITION2_SHAPE, minor, '') ?? {}) as Ignition2Config, minor);
+  const level = levelOfSpec2(minor);
+  refuse(spec2Problems(config, minor), isStored);
+  refuse(entryProblems(converted(config), { ...level, schemes: new Set([...level.schemes, OEM_SCHEME]) }), isStored);
+  const single = deduplicated(config);
+  refuse(linkProblems(single), isStored);
+  return checkIgnition(converted(single), { isStored, level });
+}
+
+/** Where an operating system keeps files of its vendor; spec 3 has no such place. */
+const OEM_SCHEME = 'oem';
+
+/** Before 2.2 a mode that is not said is 0. In 2.0 so is an owner, an empty password is none, and URLs were rewritten. */
+function withDefaults(config: Ignition2Config, minor: number): Ignition2Config {
+  if (minor === 2) return config;
+  const { storage = {}, passwd = {}, ignition } = config;
+  const withMode = {
+    ...config,
+    storage: {
+      ...storage,
+      ...(storage.files && { files: storage.files.map(file => ({ mode: 0, ...file })) }),
+      ...(storage.directories && { directories: storage.directories.map(node => ({ mode: 0, ...node })) }),
+    },
+  };
+  if (minor === 1) return withMode;
+  const { append, replace } = ignition.config ?? {};
+  const rewritten = <T extends Ignition2Reference>(reference: T): T => ({
+    ...reference,
+    ...(reference.source !== undefined && { source: rewrittenUrl(reference.source) }),
+  });
+  return {
+    ...withMode,
+    ignition: {
+      ...ignition,
+      config: { ...(append && { append: append.map(rewritten) }), ...(replace && { replace: rewritten(replace) }) },
+    },
+    storage: {
+      ...withMode.storage,
+      ...(withMode.storage.files && {
+        files: withMode.storage.files.map(file => ({
+          ...file,
+          user: { id: file.user?.id ?? 0 },
+          group: { id: file.group?.id ?? 0 },
+          ...(file.contents && { contents: rewritten(file.contents) }),
+        })),
+      }),
+    },
+    passwd: {
+      ...passwd,
+      ...(passwd.users && {
+        users: passwd.users.map(({ passwordHash, ...user }) => (passwordHash ? { ...user, passwordHash } : user)),
+      }),
+    },
+  };
+}
+
+/** Nothing may lie behind a link of the same document, nor have a path that begins like one. */
+function* linkProblems({ storage = {} }: Ignition2Config): Generator<Problem> {
+  const linkPaths = (storage.links ?? []).map(({ path }) => cleaned(path));
+  for (const list of ['files', 'directories', 'links'] as const) {
+    for (const [index, node] of (storage[list] ?? []).entries()) {
+      const path = cleaned(node.path);
+      const link = linkPaths.find(linkPath => path.startsWith(linkPath) && path !== linkPath);
+      if (link !== undefined)
+        yield { field: `storage.${list}[${index}].path`, message: `uses the link ${link} of the same document` };
+    }
   }
-  return converted(deduplicated(config));
 }
 
 /**
@@ -70,86 +144,78 @@ function joinedUsers(users: readonly Ignition2User[]): Ignition2User[] {
 
 function converted(config: Ignition2Config): IgnitionConfig {
   const { ignition, storage = {}, systemd, passwd } = config;
-  const security = ignition.security?.tls?.certificateAuthorities;
-  for (const [index, { name = '' }] of (storage.filesystems ?? []).entries()) {
-    if (name !== ROOT)
-      throw new IgnitionError(`storage.filesystems[${index}].name`, 'only the file system root is supported');
-  }
-  for (const [index, { partitions = [] }] of (storage.disks ?? []).entries()) {
-    if (partitions.some(({ size = 0, start = 0 }) => size !== 0 || start !== 0)) {
-      throw new IgnitionError(`storage.disks[${index}].partitions`, 'sizes in sectors are not supported');
-    }
-  }
   return withoutEmpty({
     ignition: {
       version: IGNITION_VERSION,
-      config: { merge: ignition.config?.append, replace: ignition.config?.replace },
-      security: { tls: { certificateAuthorities: security } },
+      config: {
+        merge: ignition.config?.append,
+        replace: ignition.config?.replace,
+      },
+      security: ignition.security,
       timeouts: ignition.timeouts,
     },
-    passwd: { users: passwd?.users?.map(convertedUser), groups: passwd?.groups },
+    passwd: {
+      users: passwd?.users?.map(convertedUser),
+      groups: passwd?.groups?.map(({ name, gid, passwordHash, system }) => ({
+        name,
+        gid,
+        passwordHash: passwordHash || undefined,
+        system: system || undefined,
+      })),
+    },
     storage: {
       files: storage.files?.map(convertedFile),
-      directories: storage.directories?.map((node, i) => ({
-        ...convertedNode(node, `storage.directories[${i}]`),
-        mode: node.mode,
-      })),
-      links: storage.links?.map((node, i) => ({
-        ...convertedNode(node, `storage.links[${i}]`),
-        target: node.target,
+      directories: storage.directories?.map(node => ({ ...convertedNode(node), mode: withoutSpecialBits(node.mode) })),
+      links: storage.links?.map(node => ({
+        ...convertedNode(node),
+        target: node.target || undefined,
         hard: node.hard || undefined,
       })),
-      disks: storage.disks?.map(({ device, wipeTable, partitions }) => ({
-        device,
-        wipeTable: wipeTable || undefined,
-        partitions: partitions?.map(({ label, number, guid, typeGuid }) => ({ label, number, guid, typeGuid })),
-      })),
+      disks: storage.disks?.map(({ device, wipeTable }) => ({ device, wipeTable: wipeTable || undefined })),
       raid: storage.raid?.map(array => ({ ...array, spares: array.spares || undefined })),
     },
     systemd: { units: systemd?.units?.map(convertedUnit) },
   }) as IgnitionConfig;
 }
 
-const ROOT = 'root';
+function convertedNode({ path, overwrite, user, group }: Ignition2Node): IgnitionNode {
+  const owner = (said: Ignition2Node['user']) => ({ id: said?.id, name: said?.name || undefined });
+  return withoutEmpty({ path: cleaned(path), overwrite, user: owner(user), group: owner(group) }) as IgnitionNode;
+}
 
-function convertedNode(node: Ignition2Node, field: string): IgnitionNode {
-  if (node.filesystem !== ROOT)
-    throw new IgnitionError(`${field}.filesystem`, `expected ${ROOT}, found ${JSON.stringify(node.filesystem ?? '')}`);
-  const problem = pathProblem(node.path);
-  if (problem !== undefined) throw new IgnitionError(`${field}.path`, problem);
-  const { path, overwrite, user, group } = node;
-  return withoutEmpty({ path, overwrite, user, group }) as IgnitionNode;
+/** Whatever file system it names: there is one. */
+function cleaned(path: string): string {
+  const normal = posix.normalize(path);
+  return normal.length > 1 && normal.endsWith('/') ? normal.slice(0, -1) : normal;
 }
 
 /** Spec 2 overwrites unless told otherwise, and appends with a flag where spec 3 has a list. */
-function convertedFile(file: Ignition2File, index: number): IgnitionFile {
-  const field = `storage.files[${index}]`;
-  if (file.append === true && file.overwrite === true) throw new IgnitionError(field, 'both appends and overwrites');
+function convertedFile(file: Ignition2File): IgnitionFile {
   const { source = '', compression = '', verification } = file.contents ?? {};
   const contents = { source, ...(compression !== '' && { compression }), ...(verification && { verification }) };
-  const node = convertedNode(file, field);
+  const node = convertedNode(file);
   const mode = file.mode === undefined ? {} : { mode: file.mode };
   if (file.append === true) return { ...node, overwrite: false, append: [contents], ...mode };
   return { ...node, overwrite: file.overwrite ?? true, contents, ...mode };
 }
 
+/** Set-uid, set-gid and sticky bits mean something from 3.4 on. */
+function withoutSpecialBits(mode: number | undefined): number | undefined {
+  return mode === undefined || mode < 0 ? mode : mode & ~0o7000;
+}
+
 /** `enabled` wins over the older `enable`. */
-function convertedUnit(unit: Ignition2Unit): IgnitionUnit {
-  const enabled = unit.enabled ?? (unit.enable === true ? true : undefined);
-  const { name, contents, mask, dropins } = unit;
+function convertedUnit({ name, contents, enable, enabled, mask, dropins }: Ignition2Unit): IgnitionUnit {
   return withoutEmpty({
     name,
     contents: contents || undefined,
-    enabled,
+    enabled: enabled ?? (enable === true ? true : undefined),
     mask: mask || undefined,
-    dropins,
+    dropins: dropins?.map(dropin => ({ name: dropin.name, contents: dropin.contents || undefined })),
   }) as IgnitionUnit;
 }
 
-function convertedUser(user: Ignition2User, index: number): IgnitionUser {
-  if (user.create !== undefined)
-    throw new IgnitionError(`passwd.users[${index}].create`, 'is not supported; describe the user itself');
-  const { passwordHash, uid, name, ...rest } = user;
+function convertedUser({ create: _create, passwordHash, uid, name, ...rest }: Ignition2User): IgnitionUser {
   const said = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== '' && value !== false));
   return withoutEmpty({ name, passwordHash, uid, ...said }) as IgnitionUser;
 }

@@ -1,30 +1,45 @@
 import type { Problem } from './path-rules.ts';
 import { resourceProblems } from './resource-rules.ts';
 import { IGNITION_SHAPE, type ListShape, type ObjectShape, type Shape } from './schema.ts';
+import { levelOfSpec3, type SpecLevel } from './spec-level.ts';
 import { storageProblems } from './storage-rules.ts';
 import { type IgnitionConfig, IgnitionError } from './types.ts';
 import { unitProblem } from './unit-syntax.ts';
 
 /**
- * Checks a document of 3.4 by Ignition's own rules and ours: names stay inside of their directory, modes have no special
- * bits, and what must be held in memory and in the API is not too large (spec 50, RN-9). The last two are not asked of a config that
- * a machine is in. Throws `IgnitionError` with the first problem.
+ * Checks a document by Ignition's own rules and ours: names stay inside of their directory, modes have no special bits, and what
+ * must be held in memory and in the API is not too large (spec 50, RN-9). The last two are not asked of a config that a machine is
+ * in. Throws `IgnitionError` with the first problem.
  */
-export function checkIgnition(config: IgnitionConfig, { isStored = false }: { isStored?: boolean | undefined } = {}) {
-  for (const { field, message, isOwnRule = false } of ignitionProblems(config)) {
-    if (!(isStored && isOwnRule)) throw new IgnitionError(field, message);
-  }
+export function checkIgnition(
+  config: IgnitionConfig,
+  { isStored = false, level = levelOfSpec3(LATEST_MINOR) }: { isStored?: boolean | undefined; level?: SpecLevel } = {},
+): IgnitionConfig {
+  refuse(ignitionProblems(config, level), isStored);
   return config;
 }
 
-/** Everything that is wrong with a document. */
-export function* ignitionProblems(config: IgnitionConfig): Generator<Problem, undefined> {
+/** Throws `IgnitionError` with the first problem; our own rules are not asked of a config that a machine is in. */
+export function refuse(problems: Iterable<Problem>, isStored: boolean): void {
+  for (const { field, message, isOwnRule = false } of problems) {
+    if (!(isStored && isOwnRule)) throw new IgnitionError(field, message);
+  }
+}
+
+const LATEST_MINOR = 4;
+
+function* ignitionProblems(config: IgnitionConfig, level: SpecLevel): Generator<Problem, undefined> {
   yield* duplicates(config as unknown as JsonObject, IGNITION_SHAPE, '');
-  yield* resourceProblems(config);
-  yield* storageProblems(config.storage ?? {});
-  yield* unitProblems(config);
+  yield* entryProblems(config, level);
   yield* systemdPathProblems(config);
   yield* proxyProblems(config);
+}
+
+/** What is wrong with single entries, whatever the others are. */
+export function* entryProblems(config: IgnitionConfig, level: SpecLevel): Generator<Problem, undefined> {
+  yield* resourceProblems(config, level);
+  yield* storageProblems(config.storage ?? {}, level);
+  yield* unitProblems(config);
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;

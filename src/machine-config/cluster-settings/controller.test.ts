@@ -18,7 +18,7 @@ import {
   type MachineConfig,
 } from '../../machine-config-api/machine-config.ts';
 import { GENERATED_BY_CONTROLLER_VERSION, ROLE_LABEL } from '../../machine-config-api/names.ts';
-import { customPool, RELEASE, TestCluster } from '../testing.ts';
+import { customPool, makeOpenShift, RELEASE, TestCluster } from '../testing.ts';
 
 describe('settings of the whole cluster on the API', () => {
   let cluster: TestCluster;
@@ -84,6 +84,29 @@ describe('settings of the whole cluster on the API', () => {
     await setSources(null);
     await settle();
     assert.equal((await cluster.clusterOperator())['Degraded']?.status, 'False');
+    assert.deepEqual(await names(), []);
+  });
+
+  test("what the cluster's own release comes from is not blocked, and that is told", async () => {
+    await makeOpenShift(cluster.kube, {
+      status: { desired: { image: `quay.io/openshift-release-dev/ocp-release@sha256:${'ab'.repeat(32)}` } },
+    });
+    const registrySources = { blockedRegistries: ['quay.io', 'bad.example.com'] };
+    await cluster.kube.patch(IMAGES, { name: 'cluster' }, { type: 'merge', body: { spec: { registrySources } } });
+    await settle();
+    const { spec } = (await config('99-worker-generated-registries')) ?? {};
+    const files = (spec?.config as IgnitionConfig | undefined)?.storage?.files ?? [];
+    const texts = files.map(({ contents }) => decodeDataUrl(contents?.source ?? '')?.toString() ?? '').join();
+    assert.match(texts, /bad\.example\.com/);
+    assert.doesNotMatch(texts, /quay\.io/);
+    assert.ok(
+      cluster.events.some(
+        ({ reason, message }) => reason === 'SettingsIncomplete' && message.startsWith('quay.io: not blocked'),
+      ),
+    );
+    const body = { spec: { registrySources: null } };
+    await cluster.kube.patch(IMAGES, { name: 'cluster' }, { type: 'merge', body });
+    await settle();
     assert.deepEqual(await names(), []);
   });
 

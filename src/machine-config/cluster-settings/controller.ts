@@ -2,9 +2,10 @@ import { errorText } from '../../controller/aggregate-error.ts';
 import type { Reconcile, ReconcileContext, Result } from '../../controller/reconcile.ts';
 import { seconds } from '../../kube/duration.ts';
 import { isNotFound } from '../../kube/error.ts';
+import { getIfPresent } from '../../kube/get.ts';
 import type { Kube } from '../../kube/port.ts';
 import type { KubeObject, Resource } from '../../kube/resource.ts';
-import { FEATURE_GATES, IMAGES, NODE_CONFIGS } from '../../machine-config-api/cluster-config.ts';
+import { CLUSTER_VERSIONS, FEATURE_GATES, IMAGES, NODE_CONFIGS } from '../../machine-config-api/cluster-config.ts';
 import type { ControllerConfig } from '../../machine-config-api/controller-config.ts';
 import { MACHINE_CONFIGS, type MachineConfigPool } from '../../machine-config-api/machine-config.ts';
 import {
@@ -14,7 +15,7 @@ import {
   GENERATED_BY_CONTROLLER_VERSION,
   RELEASE_IMAGE_VERSION,
 } from '../../machine-config-api/names.ts';
-import { RegistriesError, registriesFiles } from '../container-runtime/registries.ts';
+import { RegistriesError, registriesOf } from '../container-runtime/registries.ts';
 import type { ControllerCaches } from '../controller/caches.ts';
 import { whyIncomplete } from '../controller-config/status.ts';
 import { type EventsAbout, involvedObject } from '../events.ts';
@@ -37,6 +38,7 @@ export interface ClusterSettingsParts {
 }
 
 const WAIT_MS = seconds(30);
+const VERSION = { name: 'version' };
 
 /**
  * Keeps what is made for a pool from settings of the whole cluster (spec 50, section 7): `97-` from how it wants its nodes, `98-`
@@ -52,7 +54,8 @@ export function clusterSettingsReconcile(parts: ClusterSettingsParts): Reconcile
     if (controllerConfig === undefined || whyIncomplete(controllerConfig) !== undefined) {
       return { againAt: new Date(context.clock.now().getTime() + WAIT_MS) };
     }
-    for (const setting of settingsOf(pool, controllerConfig, caches))
+    const version = await getIfPresent(parts.kube, CLUSTER_VERSIONS, VERSION, { signal: context.signal });
+    for (const setting of settingsOf(pool, controllerConfig, caches, version?.status?.desired?.image))
       await ensureSetting(parts, name, setting, context);
   };
 }
@@ -71,6 +74,7 @@ function settingsOf(
   pool: MachineConfigPool,
   { metadata, spec = {} }: ControllerConfig,
   caches: ControllerCaches,
+  releaseImage: string | undefined,
 ): Setting[] {
   const name = pool.metadata?.name ?? '';
   const isBuiltIn = pool.metadata?.labels?.[BUILT_IN_POOL_LABEL] !== undefined;
@@ -88,13 +92,16 @@ function settingsOf(
     featureGates: featureGatesOf(featureGate, metadata?.annotations?.[RELEASE_IMAGE_VERSION] ?? ''),
   };
   const registries = () => {
-    const files = registriesFiles({
+    const { files, open } = registriesOf({
       image,
       contentPolicies: caches.contentPolicies.list(),
       digestMirrors: caches.digestMirrors.list(),
       tagMirrors: caches.tagMirrors.list(),
+      releaseImage,
     });
-    return files.length === 0 ? undefined : { files, kernelArguments: [] };
+    const warning =
+      open.length === 0 ? undefined : `${open.join(', ')}: not blocked, the cluster's own release comes from there`;
+    return files.length + open.length === 0 ? undefined : { files, kernelArguments: [], warning };
   };
   const ifBuiltIn = (made: () => GeneratedParts | undefined) => (isBuiltIn ? made : () => undefined);
   return [
@@ -141,7 +148,9 @@ async function ensureSetting(
     });
     return;
   }
-  const { files, kernelArguments } = made;
+  const { files, kernelArguments, warning } = made;
+  if (warning !== undefined)
+    eventsAbout(involvedObject(resource, source)).event('Warning', 'SettingsIncomplete', warning);
   const owner = controllerReference(resource, source);
   const required = generatedConfig(config, pool, files, owner, version.hash, kernelArguments);
   await ensureMachineConfig(kube, caches.machineConfigs, required, signal);

@@ -8,36 +8,43 @@ export interface MirrorSet {
 }
 
 /**
- * Lists of mirrors from several objects as one a source, by source. The order of every list is kept: (b, c) and (a, b) become
- * (a, b, c). Where two lists contradict each other, the one that comes first counts. One that names no mirror is none.
+ * Lists of mirrors from several objects as one a source, by source, in upstream's order: that of every list is kept, (b, c) and (a, b)
+ * become (a, b, c), and names decide where the lists say nothing or contradict each other. A list that names no mirror but the
+ * source is none. The source comes last by itself; it is listed where a list has it before another one.
  */
 export function mergedMirrors(lists: readonly ImageMirrors[]): MirrorSet[] {
-  const real = lists.filter(({ source, mirrors = [] }) => mirrors.some(mirror => mirror !== source));
+  const real = lists.filter(({ source, mirrors }) => mirrors?.some(mirror => mirror !== source));
   return [...Map.groupBy(real, ({ source }) => source)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([source, sets]) => ({
-      source,
-      mirrors: inOneOrder(sets.map(({ mirrors = [] }) => mirrors.filter(mirror => mirror !== source))),
-      neverContactSource: sets.some(({ mirrorSourcePolicy }) => mirrorSourcePolicy === 'NeverContactSource'),
-    }));
+    .map(([source, sets]) => {
+      const orders = sets.map(({ mirrors = [] }) => (mirrors.includes(source) ? mirrors : [...mirrors, source]));
+      const order = inOneOrder(orders);
+      return {
+        source,
+        mirrors: order.at(-1) === source ? order.slice(0, -1) : order,
+        neverContactSource: sets.some(({ mirrorSourcePolicy }) => mirrorSourcePolicy === 'NeverContactSource'),
+      };
+    });
 }
 
-/** Takes, again and again, the first that no list puts behind another one that is left; the first of all where there is none. */
-function inOneOrder(lists: readonly (readonly string[])[]): string[] {
-  const left = new Set(lists.flat());
-  const before = new Map<string, Set<string>>([...left].map(each => [each, new Set()]));
-  for (const list of lists) {
-    for (const [index, each] of list.entries()) {
-      const previous = list[index - 1];
-      if (previous !== undefined && previous !== each) before.get(each)?.add(previous);
+/** Whoever nobody else has to come before, in the order they become so, by name; the first of those left where all wait for each other. */
+function inOneOrder(orders: readonly (readonly string[])[]): string[] {
+  const names = [...new Set(orders.flat())].sort();
+  const before = new Map(names.map(name => [name, new Set<string>()]));
+  for (const order of orders) {
+    for (const [index, name] of order.entries()) if (index > 0) before.get(name)?.add(order[index - 1] as string);
+  }
+  const ordered = new Set<string>();
+  const free = names.filter(name => before.get(name)?.size === 0);
+  const waiting = [...names];
+  while (free.length + waiting.length > 0) {
+    const next = (free.shift() ?? waiting.shift()) as string;
+    if (ordered.has(next)) continue;
+    ordered.add(next);
+    for (const name of names) {
+      const others = before.get(name);
+      if (others?.delete(next) && others.size === 0 && !ordered.has(name)) free.push(name);
     }
   }
-  const ordered: string[] = [];
-  const isFree = (each: string) => ![...(before.get(each) ?? [])].some(other => left.has(other));
-  for (let [first] = left; first !== undefined; [first] = left) {
-    const next = [...left].find(isFree) ?? first;
-    left.delete(next);
-    ordered.push(next);
-  }
-  return ordered;
+  return [...ordered];
 }

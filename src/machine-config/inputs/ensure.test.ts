@@ -5,18 +5,11 @@ import { startEngine } from '../../api/api.ts';
 import { VirtualClock } from '../../kube/clock.ts';
 import { minutes } from '../../kube/duration.ts';
 import type { Kube } from '../../kube/port.ts';
-import {
-  CONFIG_MAPS,
-  CUSTOM_RESOURCE_DEFINITIONS,
-  type KubeObject,
-  NODES,
-  resource,
-  SECRETS,
-} from '../../kube/resource.ts';
+import { CONFIG_MAPS, NODES, SECRETS } from '../../kube/resource.ts';
 import { INFRASTRUCTURES, NETWORKS } from '../../machine-config-api/cluster-config.ts';
 import { CONFIG_MANAGED_NAMESPACE, CONFIG_NAMESPACE, MCO_NAMESPACE } from '../../machine-config-api/names.ts';
 import { seededKeys } from '../../pki/seeded-keys.ts';
-import { certificate, installDefinitions, NOW, RELEASE, TestCluster } from '../testing.ts';
+import { certificate, installDefinitions, makeOpenShift, NOW, RELEASE, TestCluster } from '../testing.ts';
 import { ensureMachineConfigInputs, type MachineConfigInputs } from './ensure.ts';
 
 async function withCluster(work: (kube: Kube, ensure: Ensure) => Promise<void>): Promise<void> {
@@ -114,8 +107,7 @@ describe('what a cluster that is not OpenShift lacks', () => {
 
   test('on OpenShift nothing is made', () =>
     withCluster(async (kube, ensure) => {
-      await kube.create(CUSTOM_RESOURCE_DEFINITIONS, clusterVersions());
-      await createWhenKnown(kube, { metadata: { name: 'version' } });
+      await makeOpenShift(kube);
       assert.equal(await ensure({ reachedAt: 'https://10.0.0.1:6443' }), false);
       await assert.rejects(kube.get(SECRETS, { namespace: CONFIG_NAMESPACE, name: 'pull-secret' }));
     }));
@@ -150,35 +142,3 @@ describe('what a cluster that is not OpenShift lacks', () => {
     }
   });
 });
-
-/** A definition takes a moment to be served. */
-async function createWhenKnown(kube: Kube, object: KubeObject): Promise<void> {
-  for (;;) {
-    const isMade = await kube.create(CLUSTER_VERSIONS, object).then(
-      () => true,
-      () => new Promise<false>(resolve => setImmediate(resolve, false)),
-    );
-    if (isMade) return;
-  }
-}
-
-const CLUSTER_VERSIONS = resource<KubeObject>('config.openshift.io/v1', 'ClusterVersion', 'clusterversions', false);
-
-function clusterVersions(): KubeObject {
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: 'clusterversions.config.openshift.io' },
-    spec: {
-      group: 'config.openshift.io',
-      scope: 'Cluster',
-      names: {
-        kind: 'ClusterVersion',
-        listKind: 'ClusterVersionList',
-        plural: 'clusterversions',
-        singular: 'clusterversion',
-      },
-      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
-    },
-  } as KubeObject;
-}

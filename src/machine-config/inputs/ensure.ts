@@ -5,8 +5,9 @@ import { createIfMissing } from '../../kube/create-if-missing.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import { listAll } from '../../kube/list.ts';
 import type { Kube } from '../../kube/port.ts';
-import { CONFIG_MAPS, type KubeObject, NAMESPACES, NODES, resource, SECRETS } from '../../kube/resource.ts';
+import { CONFIG_MAPS, NAMESPACES, NODES, SECRETS } from '../../kube/resource.ts';
 import {
+  CLUSTER_VERSIONS,
   DNSES,
   IMAGES,
   INFRASTRUCTURES,
@@ -81,7 +82,6 @@ export async function ensureMachineConfigInputs(inputs: MachineConfigInputs): Pr
 
 /** Ours: there is nothing to be cleaned up after it, and no etcd member of its own to be waited for. */
 const NO_BOOTSTRAP_HOST = 'rotunda.dev/no-bootstrap-host';
-const CLUSTER_VERSIONS = resource<KubeObject>('config.openshift.io/v1', 'ClusterVersion', 'clusterversions', false);
 
 /** The cluster's own configuration: platform None, networks as kubeadm was told or has by default. */
 async function ensureConfiguration(inputs: MachineConfigInputs, facts: ClusterFacts): Promise<void> {

@@ -2,13 +2,21 @@ import type { FeatureGate, NodeConfig } from '../../machine-config-api/cluster-c
 import type { IgnitionFile } from '../../machine-config-api/ignition/types.ts';
 import { WORKER_POOL } from '../../machine-config-api/names.ts';
 import { generatedFile } from '../sub-config/generated.ts';
-import { KUBELET_CONF_PATH, kubeletConfText } from '../template/files/kubelet.ts';
-import { hasLatencyProfile, KubeletConfigError, type KubeletDefaults, poolConfiguration } from './render.ts';
+import { KUBELET_CONF_PATH } from '../template/files/kubelet.ts';
+import {
+  configurationText,
+  hasLatencyProfile,
+  KubeletConfigError,
+  type KubeletDefaults,
+  poolConfiguration,
+} from './render.ts';
 
 /** What becomes a MachineConfig of its own. */
 export interface GeneratedParts {
   readonly files: readonly IgnitionFile[];
   readonly kernelArguments: readonly string[];
+  /** What was asked for and is not in them. */
+  readonly warning?: string | undefined;
 }
 
 /** The parts of `97-<pool>-generated-kubelet`: how the cluster wants its nodes (spec 50, section 7). Undefined: it says nothing. */
@@ -27,7 +35,7 @@ export function featureGateParts(defaults: KubeletDefaults): GeneratedParts | un
 
 /** Of several generated configs the last one has the file, so each of them holds all of it. */
 function kubeletFile(defaults: KubeletDefaults): IgnitionFile {
-  return generatedFile(KUBELET_CONF_PATH, kubeletConfText(poolConfiguration(defaults)));
+  return generatedFile(KUBELET_CONF_PATH, configurationText(poolConfiguration(defaults)));
 }
 
 /** An empty mode is 4.16's default. */

@@ -6,6 +6,7 @@ import { WORKER_POOL } from '../../machine-config-api/names.ts';
 import { generatedFile } from '../sub-config/generated.ts';
 import {
   KUBELET_CONF_PATH,
+  KUBELET_CONFIGURATION_KIND,
   KUBELET_LOG_LEVEL_PATH,
   kubeletConfiguration,
   kubeletConfText,
@@ -14,6 +15,10 @@ import {
   nodeSizingText,
 } from '../template/files/kubelet.ts';
 import { templateValues } from '../template/values.ts';
+import { decodeKubeletConfiguration, type KubeletConfiguration } from './decode.ts';
+import { DecodeError } from './decode-error.ts';
+import { encodeKubeletConfiguration } from './encode.ts';
+import { laidOver } from './lay-over.ts';
 import { tlsSettings } from './tls-profile.ts';
 
 /** A KubeletConfig that is refused: the field and why. */
@@ -21,24 +26,49 @@ export class KubeletConfigError extends Error {
   override readonly name = 'KubeletConfigError';
 }
 
-/** Fields that belong to the cluster; a wrong one may keep a node from ever coming back (spec 50, section 7). */
-const FORBIDDEN = ['cgroupDriver', 'clusterDNS', 'clusterDomain', 'featureGates', 'staticPodPath'] as const;
 const [LOWEST_LOG_LEVEL, HIGHEST_LOG_LEVEL] = [1, 10];
 
-/** Throws `KubeletConfigError` for one that must not reach a node. */
+/** Throws `KubeletConfigError` for one that must not reach a node, in upstream's words. */
 export function checkKubeletConfig({ spec = {} }: KubeletConfig): void {
-  const { logLevel, kubeletConfig = {}, autoSizingReserved } = spec;
+  const { logLevel, autoSizingReserved } = spec;
   if (logLevel !== undefined && (logLevel < LOWEST_LOG_LEVEL || logLevel > HIGHEST_LOG_LEVEL)) {
     throw new KubeletConfigError(
-      `spec.logLevel: expected ${LOWEST_LOG_LEVEL} to ${HIGHEST_LOG_LEVEL}, found ${logLevel}`,
+      `KubeletConfig's LogLevel is not valid [${LOWEST_LOG_LEVEL},${HIGHEST_LOG_LEVEL}]: ${logLevel}`,
     );
   }
-  const settings = kubeletConfig as Record<string, unknown>;
-  for (const field of FORBIDDEN) {
-    if (isSet(settings[field])) throw new KubeletConfigError(`spec.kubeletConfig.${field}: is not allowed to be set`);
+  const settings = settingsOf(spec);
+  for (const [field, printed] of FORBIDDEN) {
+    const value = settings[field];
+    if (value === undefined || Object.keys(Object(value)).length === 0) continue;
+    throw new KubeletConfigError(
+      `KubeletConfiguration: ${field} is not allowed to be set, but contains: ${printed(value)}`,
+    );
   }
-  if (autoSizingReserved === true && isSet(settings['systemReserved'])) {
-    throw new KubeletConfigError('spec.kubeletConfig.systemReserved: cannot be set together with autoSizingReserved');
+  if (autoSizingReserved === true && Object.keys(settings['systemReserved'] ?? {}).length > 0) {
+    throw new KubeletConfigError('KubeletConfiguration: autoSizingReserved and systemdReserved cannot be set together');
+  }
+}
+
+/** Fields that belong to the cluster; a wrong one may keep a node from ever coming back (spec 50, section 7). */
+const FORBIDDEN: readonly (readonly [field: string, printed: (value: unknown) => string])[] = [
+  ['cgroupDriver', String],
+  ['clusterDNS', value => `[${(value as string[]).join(' ')}]`],
+  ['clusterDomain', String],
+  ['featureGates', goMapText],
+  ['staticPodPath', String],
+];
+
+function goMapText(value: unknown): string {
+  const entries = Object.entries(value as object).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `map[${entries.map(([key, each]) => `${key}:${each}`).join(' ')}]`;
+}
+
+function settingsOf({ kubeletConfig }: NonNullable<KubeletConfig['spec']>): KubeletConfiguration {
+  try {
+    return decodeKubeletConfiguration(kubeletConfig ?? {});
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    throw new KubeletConfigError(`KubeletConfig could not be unmarshalled, err: ${error.message}`);
   }
 }
 
@@ -53,31 +83,35 @@ export interface KubeletDefaults {
 }
 
 /** The configuration of a pool's kubelets before any KubeletConfig: the template's, with what the cluster says about nodes. */
-export function poolConfiguration(defaults: KubeletDefaults): Record<string, unknown> {
+export function poolConfiguration(defaults: KubeletDefaults): KubeletConfiguration {
   const { minTlsVersion, cipherSuites } = tlsSettings(defaults.tlsProfile);
-  return {
+  return decodeKubeletConfiguration({
     ...kubeletConfiguration(templateValues(defaults.controllerConfig, '')),
     ...(defaults.pool === WORKER_POOL ? latencySettings(defaults.nodeConfig) : {}),
     ...(Object.keys(defaults.featureGates).length > 0 && { featureGates: defaults.featureGates }),
     tlsMinVersion: minTlsVersion,
     tlsCipherSuites: cipherSuites,
-  };
+  });
+}
+
+/** The text of a kubelet's configuration file, as upstream writes it. */
+export function configurationText(configuration: KubeletConfiguration): string {
+  return kubeletConfText(encodeKubeletConfiguration({ ...configuration, ...KUBELET_CONFIGURATION_KIND }));
 }
 
 /** The files of a KubeletConfig for a pool: the template's configuration with its fields laid over it. */
 export function kubeletFiles({ spec = {} }: KubeletConfig, defaults: KubeletDefaults): IgnitionFile[] {
   const { kubeletConfig = {}, logLevel, autoSizingReserved, tlsSecurityProfile } = spec;
-  const { systemReserved, featureGates: _featureGates, ...settings } = kubeletConfig as Record<string, unknown>;
+  const { systemReserved, featureGates: _featureGates, ...settings } = settingsOf(spec);
   const {
     memory,
     cpu,
     'ephemeral-storage': ephemeralStorage,
     ...otherReserved
   } = (systemReserved ?? {}) as Record<string, string>;
-  const configuration = laidOver(
-    poolConfiguration({ ...defaults, tlsProfile: tlsSecurityProfile ?? defaults.tlsProfile }),
-    { ...settings, ...(Object.keys(otherReserved).length > 0 && { systemReserved: otherReserved }) },
-  );
+  const base = poolConfiguration({ ...defaults, tlsProfile: tlsSecurityProfile ?? defaults.tlsProfile });
+  // The only field that is on by default and can be switched off, though its zero value says nothing.
+  if ((kubeletConfig as KubeletConfiguration)['protectKernelDefaults'] === false) delete base['protectKernelDefaults'];
   const isReserved = [memory, cpu, ephemeralStorage].some(value => value !== undefined);
   return [
     // These go to the kubelet as a flag, and a flag beats the file.
@@ -86,7 +120,7 @@ export function kubeletFiles({ spec = {} }: KubeletConfig, defaults: KubeletDefa
       ? [generatedFile(NODE_SIZING_PATH, nodeSizingText({ isAutomatic: autoSizingReserved }))]
       : []),
     ...(logLevel === undefined ? [] : [generatedFile(KUBELET_LOG_LEVEL_PATH, kubeletLogLevelText(logLevel))]),
-    generatedFile(KUBELET_CONF_PATH, kubeletConfText(configuration)),
+    generatedFile(KUBELET_CONF_PATH, configurationText(laidOver(base, { ...settings, systemReserved: otherReserved }))),
   ];
 }
 
@@ -110,24 +144,4 @@ function latencySettings(nodeConfig: NodeConfig | undefined): Record<string, unk
       `node.config.openshift.io cluster: spec.workerLatencyProfile: unknown profile ${profile}`,
     );
   return { nodeStatusUpdateFrequency: frequency };
-}
-
-/** Mappings key by key, everything else as a whole. An explicit `false` counts, where 4.16 knows only one such field. */
-function laidOver(base: Record<string, unknown>, changes: Record<string, unknown>): Record<string, unknown> {
-  const result = { ...base };
-  for (const [name, value] of Object.entries(changes)) {
-    if (value === null || value === undefined) continue;
-    const before = result[name];
-    result[name] = isMapping(before) && isMapping(value) ? laidOver(before, value) : value;
-  }
-  return result;
-}
-
-function isMapping(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isSet(value: unknown): boolean {
-  if (value === undefined || value === null || value === '') return false;
-  return typeof value !== 'object' || Object.keys(value).length > 0;
 }

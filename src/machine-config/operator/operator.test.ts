@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { startEngine } from '../../api/api.ts';
 import { CLUSTER_OPERATORS } from '../../controller/cluster-operator-status.ts';
-import { minutes, seconds } from '../../kube/duration.ts';
+import { days, minutes, seconds } from '../../kube/duration.ts';
 import { KubeError } from '../../kube/error.ts';
 import { CONFIG_MAPS, type KubeObject, NODES, type Resource, SECRETS, SERVICE_ACCOUNTS } from '../../kube/resource.ts';
 import { MACHINE_CONFIG_POOLS } from '../../machine-config-api/machine-config.ts';
@@ -16,7 +16,10 @@ import {
   SERVER_CA_DIGEST,
   SERVICE_CA_ROTATE,
 } from '../../machine-config-api/names.ts';
-import { certificate, TestCluster } from '../testing.ts';
+import { issueSigner } from '../../pki/issue.ts';
+import { systemKeys } from '../../pki/keys.ts';
+import { encodeCertificates } from '../../pki/pem.ts';
+import { certificate, NOW, TestCluster } from '../testing.ts';
 
 const utf8 = (base64: string | null | undefined) => Buffer.from(base64 ?? '', 'base64').toString('utf8');
 
@@ -68,6 +71,17 @@ describe('the operator on the API', () => {
     assert.deepEqual(await cluster.rendered('worker'), rendered);
     const { status } = await cluster.controllerConfig();
     assert.equal(status?.controllerCertificates?.[0]?.subject, 'CN=new-client-ca');
+  });
+
+  test('a bundle of many CAs reaches ControllerConfig like one of few', async () => {
+    const options = { keys: systemKeys, now: NOW, lifetimeMs: days(365), algorithm: 'RSA-2048' } as const;
+    const signers = Array.from({ length: 15 }, (_, index) => issueSigner({ ...options, commonName: `ca-${index}` }));
+    const bundle = encodeCertificates((await Promise.all(signers)).flatMap(({ chain }) => chain));
+    await cluster.setConfigMap(CONFIG_MANAGED_NAMESPACE, 'kube-apiserver-client-ca', { 'ca-bundle.crt': bundle });
+    await cluster.quiet();
+    assert.equal(utf8((await cluster.controllerConfig()).spec?.kubeAPIServerServingCAData), bundle);
+    const { Degraded } = await cluster.clusterOperator();
+    assert.equal(Degraded?.status, 'False', Degraded?.message);
   });
 
   test('at rest nothing is written', async () => {

@@ -21,6 +21,7 @@ import { masterPatch } from './masters.ts';
 import { maxUnavailable } from './max-unavailable.ts';
 import { membershipOf, nodesOfPool } from './membership.ts';
 import type { NodePatch } from './node-patch.ts';
+import { isStranded } from './node-state.ts';
 import { poolProblems } from './problems.ts';
 import { poolStatus } from './status.ts';
 import { wantedTaints } from './taint.ts';
@@ -69,7 +70,8 @@ async function rollOut(parts: NodeParts, pool: MachineConfigPool, context: Recon
   await prepareNodes(parts, pool, nodes, context);
   // Memory says whether there is anything to do; the choice itself is made from what the API says.
   const { nodes: candidates } = candidatesOf(pool, nodes, limit);
-  if (candidates.length === 0 && openPromises(pool, nodes).length === 0) return;
+  const isAnyStranded = nodes.some(node => isStranded(node, pool));
+  if (candidates.length === 0 && !isAnyStranded && openPromises(pool, nodes).length === 0) return;
   const { targeted, deferred } = await targetNodes(kube, name, operatorNode(caches), { signal: context.signal });
   const events = eventsAbout(involvedObject(MACHINE_CONFIG_POOLS, pool));
   if (deferred !== undefined && targeted.length > 0) {

@@ -23,7 +23,7 @@ export function poolStatus(
 ): MachineConfigPoolStatus {
   const updated = nodes.filter(node => isDoneAt(node, pool));
   const ready = updated.filter(isReady);
-  const unavailable = nodes.filter(isUnavailable).length;
+  const unavailable = nodes.filter(node => isUnavailable(node)).length;
   const degraded = nodes.filter(node => !!node.metadata?.annotations?.[DESIRED_CONFIG] && isDegraded(node));
   const allUpdated = updated.length === nodes.length && ready.length === nodes.length && unavailable === 0;
   const before = pool.status ?? {};

@@ -6,7 +6,13 @@ import { isConflict } from '../../kube/error.ts';
 import type { Kube } from '../../kube/port.ts';
 import { NODES } from '../../kube/resource.ts';
 import { MACHINE_CONFIG_POOLS } from '../../machine-config-api/machine-config.ts';
-import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG } from '../../machine-config-api/names.ts';
+import {
+  CURRENT_CONFIG,
+  DAEMON_STATE,
+  DESIRED_CONFIG,
+  DESIRED_DRAIN,
+  DESIRED_IMAGE,
+} from '../../machine-config-api/names.ts';
 import { customPool, installDefinitions } from '../testing.ts';
 import { promiseOf } from './promise.ts';
 import { targetNodes } from './targeting.ts';
@@ -44,7 +50,7 @@ describe('targeting by several controllers at a time', () => {
       await annotate(index, { [CURRENT_CONFIG]: old, [DESIRED_CONFIG]: old, [DAEMON_STATE]: 'Done' });
     }
   }
-  const annotate = (index: number, annotations: Record<string, string>) =>
+  const annotate = (index: number, annotations: Record<string, string | null>) =>
     engine.kube.patch(NODES, { name: `n${index}` }, { type: 'merge', body: { metadata: { annotations } } });
   const setReady = (index: number, isReady: boolean) => {
     const conditions = [{ type: 'Ready', status: isReady ? 'True' : 'False' }];
@@ -188,5 +194,62 @@ describe('targeting by several controllers at a time', () => {
     assert.deepEqual((await targetNodes(engine.kube, POOL, undefined)).targeted, []);
     await patch({ paused: false });
     assert.equal((await targetNodes(engine.kube, POOL, undefined)).targeted.length, LIMIT);
+  });
+
+  test('a node that is not ready is never chosen', async () => {
+    await reset();
+    for (let index = 0; index < NODE_COUNT - 1; index++) await setReady(index, false);
+    const setLimit = (maxUnavailable: number) =>
+      engine.kube.patch(MACHINE_CONFIG_POOLS, { name: POOL }, { type: 'merge', body: { spec: { maxUnavailable } } });
+    await setLimit(NODE_COUNT);
+    const { targeted } = await targetNodes(engine.kube, POOL, undefined);
+    assert.deepEqual(targeted, [`n${NODE_COUNT - 1}`]);
+    await setLimit(LIMIT);
+  });
+
+  test('an image that was left over on a node does not block a pool without one', async () => {
+    await reset();
+    for (let index = 0; index < NODE_COUNT; index++) await annotate(index, { [DESIRED_IMAGE]: 'left-over' });
+    const { targeted } = await targetNodes(engine.kube, POOL, undefined);
+    assert.equal(targeted.length, LIMIT);
+    const { metadata } = await engine.kube.get(NODES, { name: targeted[0] ?? '' });
+    assert.equal(metadata?.annotations?.[DESIRED_IMAGE], undefined);
+    for (let index = 0; index < NODE_COUNT; index++) await annotate(index, { [DESIRED_IMAGE]: null });
+  });
+
+  describe('a node that failed with a config which the pool no longer wants', () => {
+    const cordon = (unschedulable: boolean | null) =>
+      engine.kube.patch(NODES, { name: 'n0' }, { type: 'merge', body: { spec: { unschedulable } } });
+    const fail = async (drain: string | null) => {
+      await reset();
+      const failed = { [DESIRED_CONFIG]: 'bad', [DAEMON_STATE]: 'Degraded', [DESIRED_DRAIN]: drain };
+      await annotate(0, failed);
+      // So that there is no room for any other.
+      for (const index of [1, 2]) await setReady(index, false);
+    };
+    const isTargeted = async () => (await targetNodes(engine.kube, POOL, undefined)).targeted.includes('n0');
+
+    test('is pointed at the one it wants, though the drain left it cordoned and there is no room', async () => {
+      await fail('drain-bad');
+      await cordon(true);
+      assert.equal(await isTargeted(), true);
+      await cordon(null);
+    });
+
+    test('also where it says that it is in that config', async () => {
+      await fail(null);
+      await annotate(0, { [CURRENT_CONFIG]: 'bad' });
+      assert.equal(await isTargeted(), true);
+    });
+
+    test('not while somebody else keeps it cordoned, or it is not ready', async () => {
+      await fail(null);
+      await cordon(true);
+      assert.equal(await isTargeted(), false);
+      await cordon(null);
+      await fail('drain-bad');
+      await setReady(0, false);
+      assert.equal(await isTargeted(), false);
+    });
   });
 });

@@ -8,7 +8,7 @@ import { DESIRED_CONFIG } from '../../machine-config-api/names.ts';
 import { type Choice, candidatesOf, chooseNodes } from './candidates.ts';
 import { maxUnavailable } from './max-unavailable.ts';
 import { nodesOfPool } from './membership.ts';
-import { isReady, isTargeted, targetingPatch } from './node-state.ts';
+import { isReady, isStranded, isTargeted, targetingPatch } from './node-state.ts';
 import { encodePromise, promiseOf, TARGETING } from './promise.ts';
 import { wantedTaints } from './taint.ts';
 
@@ -26,6 +26,7 @@ export interface TargetingOutcome {
  * 2. The choice is written into the pool, if the pool is still the one that was read. From now on it counts for everybody.
  * 3. Each chosen node is changed, if it is still the one that was read.
  *
+ * Nodes that failed with a config which is no longer wanted are told first: they are unavailable anyhow, so it takes no promise.
  * A promise is dropped only by somebody who has seen the node targeted, not ready or gone, and then 3. fails for everybody else.
  * Throws a conflict where somebody was faster in 2.; nothing has happened then.
  */
@@ -38,16 +39,17 @@ export async function targetNodes(
   const pool = await kube.get(MACHINE_CONFIG_POOLS, { name: poolName }, options);
   const pools = (await listAll(kube, MACHINE_CONFIG_POOLS, options)).items;
   const nodes = nodesOfPool(poolName, (await listAll(kube, NODES, options)).items, pools);
-  const { open, affordable, choice, config } = chooseFor(pool, nodes, operatorNode);
+  const { stranded, open, affordable, choice, config } = chooseFor(pool, nodes, operatorNode);
   const deferred = choice.deferred?.metadata?.name;
   const chosen = [...open.slice(0, affordable), ...choice.nodes];
-  if (chosen.length === 0) return { targeted: [], deferred };
-  const names = [...open, ...choice.nodes].map(nameOf);
-  const promise = encodePromise({ config, nodes: names });
-  const body = { metadata: { resourceVersion: pool.metadata?.resourceVersion, annotations: { [TARGETING]: promise } } };
-  await kube.patch(MACHINE_CONFIG_POOLS, { name: poolName }, { type: 'merge', body }, options);
+  if (chosen.length > 0) {
+    const promise = encodePromise({ config, nodes: [...open, ...choice.nodes].map(nameOf) });
+    const { resourceVersion } = pool.metadata ?? {};
+    const body = { metadata: { resourceVersion, annotations: { [TARGETING]: promise } } };
+    await kube.patch(MACHINE_CONFIG_POOLS, { name: poolName }, { type: 'merge', body }, options);
+  }
   const targeted: string[] = [];
-  for (const node of chosen) {
+  for (const node of [...stranded, ...chosen]) {
     if (await targetNode(kube, node, pool, options)) targeted.push(nameOf(node));
   }
   return { targeted, deferred };
@@ -55,6 +57,8 @@ export async function targetNodes(
 
 interface PoolChoice {
   readonly config: string;
+  /** Nodes that failed with a config which the pool no longer wants. */
+  readonly stranded: readonly Node[];
   /** Promised before and not done. They stay promised, and come first. */
   readonly open: readonly Node[];
   /** How many of those may be targeted now: all of them, unless the limit was lowered since. */
@@ -65,13 +69,15 @@ interface PoolChoice {
 function chooseFor(pool: MachineConfigPool, nodes: readonly Node[], operatorNode: string | undefined): PoolChoice {
   const config = pool.spec?.configuration?.name ?? '';
   const mayTarget = config !== '' && pool.spec?.paused !== true && pool.metadata?.deletionTimestamp === undefined;
-  if (!mayTarget) return { config, open: [], affordable: 0, choice: { nodes: [] } };
-  const open = openPromises(pool, nodes);
+  if (!mayTarget) return { config, stranded: [], open: [], affordable: 0, choice: { nodes: [] } };
+  const stranded = nodes.filter(node => isStranded(node, pool));
+  const open = openPromises(pool, nodes).filter(node => !stranded.includes(node));
   const limit = maxUnavailable(pool.spec?.maxUnavailable, nodes.length);
   const others = nodes.filter(node => !open.includes(node));
   const affordable = candidatesOf(pool, others, limit).capacity;
-  const candidates = candidatesOf(pool, nodes, limit, new Set(open.map(nameOf)));
-  return { config, open, affordable, choice: chooseNodes(pool, candidates, operatorNode) };
+  const { capacity, nodes: found } = candidatesOf(pool, nodes, limit, new Set(open.map(nameOf)));
+  const candidates = { capacity, nodes: found.filter(node => !stranded.includes(node)) };
+  return { config, stranded, open, affordable, choice: chooseNodes(pool, candidates, operatorNode) };
 }
 
 /** The nodes that were promised a target and neither have it nor lost the right to it. */

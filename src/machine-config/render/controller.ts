@@ -65,7 +65,8 @@ export function renderReconcile(parts: RenderParts): Reconcile {
       const configs = configsOfPool(pool, caches.machineConfigs.list());
       if (configs.length === 0) throw new RenderError('no MachineConfigs found matching selector');
       const current = caches.machineConfigs.get({ name: pool.spec?.configuration?.name ?? '' });
-      const rendered = renderPool(pool, configs, controllerConfig, version, current);
+      const isThere = (config: string) => caches.machineConfigs.get({ name: config }) !== undefined;
+      const rendered = renderPool(pool, configs, controllerConfig, version, current, isThere);
       await publish(parts, pool, rendered, configs, context);
     } catch (error) {
       if (error instanceof RenderError || error instanceof SelectorError) {

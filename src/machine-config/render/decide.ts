@@ -10,7 +10,7 @@ import {
   RELEASE_IMAGE_VERSION,
 } from '../../machine-config-api/names.ts';
 import { checkMachineConfig, ignitionOf, mergeMachineConfigs, RenderError, type RenderedSpec } from './merge.ts';
-import { canonicalSpec, renderedName } from './name.ts';
+import { canonicalSpec, formerName, renderedName } from './name.ts';
 
 /** What tells one build of this program from another. */
 export interface ControllerVersion {
@@ -29,8 +29,8 @@ export type RenderedMachineConfig = MachineConfig & {
 const LARGEST_SPEC_BYTES = 1024 * 1024 + 256 * 1024;
 
 /**
- * The rendered MachineConfig of a pool (spec 50, section 6). `current` is the one the pool is heading for, if it still exists.
- * Throws `RenderError` with the reason; the same input always gives the same name.
+ * The rendered MachineConfig of a pool (spec 50, section 6). `current` is the one the pool is heading for, if it still exists;
+ * `isThere` says which names exist. Throws `RenderError` with the reason; the same input always gives the same name.
  */
 export function renderPool(
   pool: MachineConfigPool,
@@ -38,23 +38,21 @@ export function renderPool(
   controllerConfig: ControllerConfig,
   own: ControllerVersion,
   current: MachineConfig | undefined,
+  isThere: (name: string) => boolean = name => current?.metadata?.name === name,
 ): RenderedMachineConfig {
   checkVersions(configs, controllerConfig, own);
   for (const config of configs) checkMachineConfig(config);
   const spec = mergeMachineConfigs(configs, controllerConfig.spec ?? {});
   if (spec === undefined) throw new RenderError('no MachineConfigs found matching selector');
-  const text = canonicalSpec(spec);
-  if (Buffer.byteLength(text) > LARGEST_SPEC_BYTES) {
-    throw new RenderError(
-      `the merged config has ${Buffer.byteLength(text)} bytes, at most ${LARGEST_SPEC_BYTES} can be stored`,
-    );
-  }
+  const bytes = Buffer.byteLength(JSON.stringify(spec));
+  if (bytes > LARGEST_SPEC_BYTES)
+    throw new RenderError(`the merged config has ${bytes} bytes, at most ${LARGEST_SPEC_BYTES} can be stored`);
   const { name = '', uid = '' } = pool.metadata ?? {};
   const rendered: RenderedMachineConfig = {
     apiVersion: 'machineconfiguration.openshift.io/v1',
     kind: 'MachineConfig',
     metadata: {
-      name: renderedName(name, text),
+      name: nameOf(name, spec, current?.metadata?.name, isThere),
       annotations: renderedAnnotations(spec, controllerConfig, own),
       ownerReferences: [poolReference(name, uid)],
     },
@@ -62,6 +60,19 @@ export function renderPool(
   };
   if (current !== undefined) checkReconcilable(current, rendered, configs);
   return rendered;
+}
+
+/** Content that has a name already keeps it, also one of before names were 4.16's: no node is touched for a name. */
+function nameOf(
+  pool: string,
+  spec: RenderedSpec,
+  current: string | undefined,
+  isThere: (name: string) => boolean,
+): string {
+  const name = renderedName(pool, canonicalSpec(spec));
+  const former = formerName(pool, spec);
+  if (current === name || current === former) return current;
+  return isThere(former) && !isThere(name) ? former : name;
 }
 
 /** Throws `RenderError` until this program, the operator and all generated sources are of one version (spec 50, RN-7). */

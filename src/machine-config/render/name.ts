@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { goYaml } from './go-yaml.ts';
 import type { RenderedSpec } from './merge.ts';
 
 /** Fixed, so that no other text is likely to give the same name (spec 50, section 16). */
@@ -12,9 +13,14 @@ export function renderedName(pool: string, specText: string): string {
   return `rendered-${pool}-${createHash('md5').update(SALT).update(specText).digest('hex')}`;
 }
 
-/** The one text of a merged spec: JSON with sorted members, so that the name depends on what is said and on nothing else. */
+/** The one text of a merged spec: what 4.16 hashes, so that a pool that changes hands keeps its config. */
 export function canonicalSpec(spec: RenderedSpec): string {
-  return JSON.stringify(sorted(spec));
+  return goYaml(spec);
+}
+
+/** The name that we gave to the same content before names were 4.16's: the hash of JSON with sorted members. */
+export function formerName(pool: string, spec: RenderedSpec): string {
+  return renderedName(pool, JSON.stringify(sorted(spec)));
 }
 
 function sorted(value: unknown): unknown {

@@ -62,9 +62,10 @@ describe('KubeletConfig and ContainerRuntimeConfig on the API', () => {
     assert.deepEqual(await names(), ['99-worker-generated-kubelet']);
     const conf = await kubeletConf('99-worker-generated-kubelet');
     assert.equal(conf['maxPods'], 500);
-    assert.equal(conf['protectKernelDefaults'], false);
+    assert.equal(conf['protectKernelDefaults'], undefined);
     assert.deepEqual(conf['authentication'], {
       x509: { clientCAFile: '/etc/kubernetes/kubelet-ca.crt' },
+      webhook: { cacheTTL: '0s' },
       anonymous: { enabled: false },
     });
     assert.match(
@@ -206,9 +207,14 @@ describe('KubeletConfig and ContainerRuntimeConfig on the API', () => {
 
   test('one that is forbidden is refused with its field, and holds back no rendering of others', async t => {
     const refused: [string, object, RegExp][] = [
-      ['dns', { kubeletConfig: { clusterDNS: ['1.1.1.1'] } }, /spec\.kubeletConfig\.clusterDNS/],
-      ['level', { logLevel: 11 }, /spec\.logLevel/],
-      ['both', { autoSizingReserved: true, kubeletConfig: { systemReserved: { cpu: '1' } } }, /systemReserved/],
+      ['dns', { kubeletConfig: { clusterDNS: ['1.1.1.1'] } }, /KubeletConfiguration: clusterDNS is not allowed/],
+      ['level', { logLevel: 11 }, /LogLevel is not valid \[1,10\]: 11/],
+      ['type', { kubeletConfig: { maxPods: '500' } }, /cannot unmarshal string into .*maxPods of type int32$/],
+      [
+        'both',
+        { autoSizingReserved: true, kubeletConfig: { systemReserved: { cpu: '1' } } },
+        /systemdReserved cannot be set together/,
+      ],
     ];
     for (const [name, spec, field] of refused) {
       await t.test(name, async () => {
@@ -246,7 +252,7 @@ describe('KubeletConfig and ContainerRuntimeConfig on the API', () => {
     const name = '99-worker-generated-containerruntime';
     assert.ok((await names()).includes(name));
     assert.match(await file(name, '/etc/crio/crio.conf.d/01-ctrcfg-logSizeMax'), /log_size_max = 16384/);
-    assert.match(await file(name, '/etc/containers/storage.conf'), /size = "8Gi"/);
+    assert.match(await file(name, '/etc/containers/storage.conf'), /size = "8589934592"/);
     const master = { matchLabels: { 'pools.operator.machineconfiguration.openshift.io/master': '' } };
     await cluster.kube.patch(
       CONTAINER_RUNTIME_CONFIGS,

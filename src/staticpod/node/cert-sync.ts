@@ -7,6 +7,7 @@ import type { EventRecorder } from '../../kube/events.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, type Resource, SECRETS } from '../../kube/resource.ts';
+import type { ContentCheck } from '../loadable.ts';
 import {
   isUpToDate,
   readDirectory,
@@ -23,6 +24,8 @@ export interface CertSyncOptions {
   readonly destinationDir: string;
   readonly configMaps: readonly NamedObject[];
   readonly secrets: readonly NamedObject[];
+  /** What no process could load is not written: the last good files stay. */
+  readonly contentCheck?: ContentCheck | undefined;
 }
 
 export interface CertSyncDeps {
@@ -79,7 +82,7 @@ async function writeObject(
   kind: ObjectKind,
   cached: Secret | ConfigMap,
   target: string,
-  { namespace }: CertSyncOptions,
+  { namespace, contentCheck }: CertSyncOptions,
   { kube, files, events, log, signal }: CertSyncDeps,
 ): Promise<void> {
   const name = cached.metadata?.name ?? '';
@@ -96,6 +99,9 @@ async function writeObject(
   try {
     const content = filesOf(live, kind, 'cert-syncer');
     if (isUpToDate(found, content)) return;
+    const problem = contentCheck?.(live, what);
+    if (problem !== undefined)
+      throw new Error(`no process could load ${what} ${where}, so its files stay as they are: ${problem}`);
     await replaceDirectory(files, target, content, 'cert-sync');
   } catch (error) {
     events.event(

@@ -10,6 +10,7 @@ import type { EventRecorder } from '../../kube/events.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
+import { unloadable } from '../loadable.ts';
 import { readIfThere } from './atomic-write.ts';
 import { type CertSyncOptions, prepareDestination, syncCertificates } from './cert-sync.ts';
 import type { Files } from './files.ts';
@@ -65,6 +66,7 @@ export function parseCertSyncerOptions(
     destinationDir: flags['destination-dir'],
     configMaps: lists.configMaps,
     secrets: lists.secrets,
+    contentCheck: unloadable,
     kubeconfig: flags.kubeconfig || undefined,
     tlsServerName: flags['tls-server-name-override'] || undefined,
   };

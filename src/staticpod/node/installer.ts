@@ -8,6 +8,7 @@ import { formatGoDuration, seconds } from '../../kube/duration.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, NODES, PODS, type Resource, SECRETS } from '../../kube/resource.ts';
+import type { ContentCheck } from '../loadable.ts';
 import { ensureFile, removeOldTemporaries } from './atomic-write.ts';
 import {
   isUpToDate,
@@ -35,6 +36,8 @@ export interface InstallerDeps {
   readonly events: EventRecorder;
   /** Taken around the manifests when the options name a lock file. */
   readonly lock: (path: string, signal: AbortSignal) => Promise<Lock>;
+  /** What no process could load is not put among the files that a syncer keeps: the last good ones stay. */
+  readonly contentCheck?: ContentCheck | undefined;
   /** An operator's last word on a manifest. */
   readonly mutatePod?: ((pod: Pod) => Pod) | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -100,7 +103,8 @@ export async function copyContent(options: InstallerOptions, deps: InstallerDeps
   try {
     const kubeletVersion = await readKubeletVersion(options, copying);
     await copySet(revisionedSet(options), copying);
-    if (options.certDir !== undefined) await copySet(certificateSet(options, options.certDir), copying);
+    if (options.certDir !== undefined)
+      await copySet(certificateSet(options, options.certDir, deps.contentCheck), copying);
     await installManifests(options, kubeletVersion, deps, copying);
   } finally {
     limit.end();
@@ -121,7 +125,7 @@ function revisionedSet(options: InstallerOptions): ObjectSet {
   };
 }
 
-function certificateSet(options: InstallerOptions, directory: string): ObjectSet {
+function certificateSet(options: InstallerOptions, directory: string, check: ContentCheck | undefined): ObjectSet {
   return {
     directory,
     suffix: '',
@@ -129,6 +133,7 @@ function certificateSet(options: InstallerOptions, directory: string): ObjectSet
     optional: { secrets: options.optionalCertSecrets, configmaps: options.optionalCertConfigMaps },
     // The certificate syncer writes the same files without replacing anything; the two must agree (T21).
     change: content => content,
+    check,
   };
 }
 
@@ -171,6 +176,7 @@ interface ObjectSet {
   readonly required: Readonly<Record<ObjectKind, readonly string[]>>;
   readonly optional: Readonly<Record<ObjectKind, readonly string[]>>;
   readonly change: (content: Buffer) => Buffer;
+  readonly check?: ContentCheck | undefined;
 }
 
 interface Copying {
@@ -201,7 +207,15 @@ async function copySet(set: ObjectSet, copying: Copying): Promise<void> {
       continue;
     }
     const content = filesOf(object, kind, 'installer', set.change);
-    if (isUpToDate(await readDirectory(files, target), content)) continue;
+    const found = await readDirectory(files, target);
+    if (isUpToDate(found, content)) continue;
+    const problem = set.check?.(object, kind === 'secrets' ? 'secret' : 'configmap');
+    if (problem !== undefined) {
+      const text = `no process could load ${kind} ${name}: ${problem}`;
+      if (found === undefined) throw new Error(text);
+      log.warn({ directory: target }, `${text}; its files stay as they are`);
+      continue;
+    }
     await replaceDirectory(files, target, content, 'installer');
     log.info({ directory: target, files: content.size }, 'directory written');
   }

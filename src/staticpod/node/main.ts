@@ -13,6 +13,7 @@ import { findInvolvedObject } from '../../kube/involved-object.ts';
 import { loadAccess } from '../../kube/kubeconfig.ts';
 import type { Kube } from '../../kube/port.ts';
 import type { Resource } from '../../kube/resource.ts';
+import { unloadable } from '../loadable.ts';
 import { parseCertSyncerOptions, runCertSyncer, type UnrevisionedLists } from './cert-syncer.ts';
 import { systemFiles } from './files.ts';
 import { runInstaller } from './installer.ts';
@@ -50,6 +51,7 @@ export function installerMain(argv: readonly string[], env: Env, mutatePod?: (po
         events,
         lock,
         mutatePod,
+        contentCheck: unloadable,
         signal,
       };
       await runInstaller(options, deps);

@@ -1,12 +1,13 @@
-import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
+import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import type { OwnerReference } from 'kubernetes-types/meta/v1.d.ts';
 import { RetryRequest } from '../../controller/reconcile.ts';
 import type { ApplyContext } from '../../kube/apply.ts';
 import { isAlreadyExists, isConflict } from '../../kube/error.ts';
 import { getIfPresent } from '../../kube/get.ts';
-import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
+import { CONFIG_MAPS, type Resource, SECRETS } from '../../kube/resource.ts';
 import { syncConfigMap, syncSecret } from '../../kube/sync-copy.ts';
 import type { ObjectLists } from '../config.ts';
+import type { ContentCheck } from '../loadable.ts';
 import { notFound } from '../objects.ts';
 import { copyName, isReadyRevision, READY_ANNOTATION, revisionStatusName } from './number.ts';
 
@@ -15,6 +16,9 @@ export interface RevisionPlan {
   readonly revision: number;
   readonly reason: string;
   readonly revisioned: ObjectLists;
+  /** Where the last good content is, for sources that no process could load: the revision before. */
+  readonly before: number;
+  readonly check?: ContentCheck | undefined;
   /** Asked when all copies are there; false: not yet. */
   readonly isReady?: ((revision: number) => Promise<boolean>) | undefined;
 }
@@ -32,17 +36,48 @@ export async function buildRevision(context: ApplyContext, plan: RevisionPlan): 
   const ownerReferences = [ownerOf(status)];
   for (const { name, optional } of revisioned.configMaps) {
     const target = { namespace, name: copyName(name, revision) };
-    const { object } = await syncConfigMap(context, { namespace, name }, target, { ownerReferences });
+    const source = await goodSource(context, CONFIG_MAPS, name, plan);
+    const { object } = await syncConfigMap(context, source, target, { ownerReferences });
+    requireLoadable(object, source.name === name, CONFIG_MAPS, plan);
     if (object === undefined && !optional) throw notFound(CONFIG_MAPS, name);
   }
   for (const { name, optional } of revisioned.secrets) {
     const target = { namespace, name: copyName(name, revision) };
-    const { object } = await syncSecret(context, { namespace, name }, target, { ownerReferences });
+    const source = await goodSource(context, SECRETS, name, plan);
+    const { object } = await syncSecret(context, source, target, { ownerReferences });
+    requireLoadable(object, source.name === name, SECRETS, plan);
     if (object === undefined && !optional) throw notFound(SECRETS, name);
   }
   if (isReady !== undefined && !(await askReady(isReady, revision))) return 'not ready yet';
   await finishRevision(context, plan, status);
   return 'built';
+}
+
+/** The object itself, or its copy in the revision before where no process could load it. */
+async function goodSource(
+  { kube, signal }: ApplyContext,
+  resource: Resource<ConfigMap | Secret>,
+  name: string,
+  { namespace, before, check }: RevisionPlan,
+): Promise<{ namespace: string; name: string }> {
+  const source = check && (await getIfPresent(kube, resource, { namespace, name }, { signal }));
+  const isGood = source === undefined || check?.(source, kindOf(resource)) === undefined;
+  return { namespace, name: isGood ? name : copyName(name, before) };
+}
+
+/** It may have changed between the look and the copy. */
+function requireLoadable(
+  copy: ConfigMap | Secret | undefined,
+  isFromSource: boolean,
+  resource: Resource<ConfigMap | Secret>,
+  { check }: RevisionPlan,
+): void {
+  const problem = copy && isFromSource ? check?.(copy, kindOf(resource)) : undefined;
+  if (problem !== undefined) throw new RetryRequest(`${copy?.metadata?.name} cannot be loaded: ${problem}`);
+}
+
+function kindOf(resource: Resource<ConfigMap | Secret>): 'secret' | 'configmap' {
+  return resource.kind === SECRETS.kind ? 'secret' : 'configmap';
 }
 
 /** The reference that makes something go away together with a revision. */

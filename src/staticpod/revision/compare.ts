@@ -3,6 +3,7 @@ import { listText } from '../../controller/aggregate-error.ts';
 import { semanticallyEqual } from '../../kube/equality.ts';
 import { CONFIG_MAPS, type Resource, SECRETS } from '../../kube/resource.ts';
 import type { ListedObject, ObjectLists } from '../config.ts';
+import type { ContentCheck } from '../loadable.ts';
 import { notFound, type Objects } from '../objects.ts';
 import { copyName } from './number.ts';
 
@@ -11,6 +12,8 @@ export interface RevisionedPair extends ListedObject {
   readonly kind: 'configmap' | 'secret';
   readonly source: ConfigMap | Secret | undefined;
   readonly copy: ConfigMap | Secret | undefined;
+  /** Why no process could load the source. It counts as what its copy is, so that what runs goes on. */
+  readonly problem?: string | undefined;
 }
 
 export type Comparison =
@@ -25,6 +28,8 @@ export type Comparison =
  */
 export function compareRevision(revision: number, pairs: readonly RevisionedPair[]): Comparison {
   const required = pairs.filter(({ optional }) => !optional);
+  const unusable = required.filter(({ problem, copy }) => problem !== undefined && copy === undefined);
+  if (unusable.length > 0) return { outcome: 'source missing', reason: unusable.map(unusableText).join(', ') };
   const missing = required.filter(({ source }) => source === undefined);
   if (missing.length > 0) {
     return { outcome: 'source missing', reason: listText(missing.map(pair => notFound(resourceOf(pair), pair.name))) };
@@ -34,7 +39,9 @@ export function compareRevision(revision: number, pairs: readonly RevisionedPair
     const reason = notFound(resourceOf(uncopied), copyName(uncopied.name, revision)).message;
     return { outcome: 'changed', reason };
   }
-  const changed = pairs.filter(({ source, copy }) => !semanticallyEqual(source?.data, copy?.data));
+  const changed = pairs.filter(
+    ({ source, copy, problem }) => problem === undefined && !semanticallyEqual(source?.data, copy?.data),
+  );
   if (changed.length === 0) return { outcome: 'current' };
   const secretsFirst = [...changed.filter(isSecret), ...changed.filter(pair => !isSecret(pair))];
   return { outcome: 'changed', reason: secretsFirst.map(changeText).join(',') };
@@ -46,17 +53,22 @@ export async function readPairs(
   namespace: string,
   { configMaps, secrets }: ObjectLists,
   revision: number,
+  check: ContentCheck = () => undefined,
 ): Promise<RevisionedPair[]> {
   const pair = async (kind: RevisionedPair['kind'], listed: ListedObject): Promise<RevisionedPair> => {
     const resource = resourceOf({ kind });
     const source = await objects.get(resource, { namespace, name: listed.name });
     const copy = await objects.get(resource, { namespace, name: copyName(listed.name, revision) });
-    return { ...listed, kind, source, copy };
+    return { ...listed, kind, source, copy, problem: source && check(source, kind) };
   };
   return [
     ...(await Promise.all(configMaps.map(listed => pair('configmap', listed)))),
     ...(await Promise.all(secrets.map(listed => pair('secret', listed)))),
   ];
+}
+
+export function unusableText({ kind, name, problem }: RevisionedPair): string {
+  return `${kind}/${name} cannot be loaded: ${problem}`;
 }
 
 function changeText({ kind, name, optional, copy }: RevisionedPair): string {

@@ -16,13 +16,13 @@ import {
   withConditions,
 } from '../operator.ts';
 import { buildRevision } from './build.ts';
-import { type Comparison, compareRevision, readPairs } from './compare.ts';
+import { type Comparison, compareRevision, readPairs, unusableText } from './compare.ts';
 import { highestReadyRevision, LARGEST_REVISION, UnreadableRevision } from './number.ts';
 
 export interface RevisionControllerOptions {
   readonly config: Pick<
     StaticPodOperatorConfig,
-    'operandNamespace' | 'revisioned' | 'revisionPrecondition' | 'revisionReady'
+    'operandNamespace' | 'revisioned' | 'revisionPrecondition' | 'revisionReady' | 'contentCheck'
   >;
   readonly operator: StaticPodOperator;
   readonly kube: Kube;
@@ -41,6 +41,7 @@ export type RevisionDecision =
 /** A precondition that does not hold, and copies that are not ready, are asked for again after this time. */
 const ASK_AGAIN_MS = minutes(1);
 const CONDITION = 'RevisionControllerDegraded';
+const UNUSABLE = 'UnusableContent';
 
 /** Keeps a published revision whose copies are what the sources are now (spec 30, section 8). */
 export function revisionReconcile(options: RevisionControllerOptions): Reconcile {
@@ -51,12 +52,15 @@ export function revisionReconcile(options: RevisionControllerOptions): Reconcile
     if (!isManaged(known.spec?.managementState)) return undefined;
     try {
       const first = operator.isBehind(known) ? undefined : await look(options, known, cached);
-      if (first?.do !== 'nothing') {
-        // The cache may be behind; nothing is made, announced or reported on its word alone (T02, T23).
-        const decision = await look(options, await operator.readLive(signal), liveObjects(kube, signal));
-        if (decision.do !== 'nothing') return await act(decision, options, context);
+      if (first?.decision.do === 'nothing' && first.health === HEALTHY) {
+        await operator.setConditions([HEALTHY], signal);
+        return undefined;
       }
-      await operator.setConditions([HEALTHY], signal);
+      // The cache may be behind; nothing is made, announced or reported on its word alone (T02, T23).
+      const seen = await look(options, await operator.readLive(signal), liveObjects(kube, signal));
+      await tellUnusable(options, seen, context);
+      if (seen.decision.do !== 'nothing') return await act(seen.decision, seen, options, context);
+      await operator.setConditions([seen.health], signal);
       return undefined;
     } catch (error) {
       if (error instanceof RetryRequest) throw error;
@@ -69,15 +73,43 @@ export function revisionReconcile(options: RevisionControllerOptions): Reconcile
   };
 }
 
+/** What a look at sources and copies found. */
+interface Seen {
+  readonly decision: RevisionDecision;
+  readonly published: number;
+  /** True where a source cannot be loaded and its last good content stays in use. */
+  readonly health: Condition;
+}
+
 async function look(
-  { config: { operandNamespace, revisioned } }: RevisionControllerOptions,
+  { config: { operandNamespace, revisioned, contentCheck } }: RevisionControllerOptions,
   { status = {} }: StaticPodOperatorResource,
   objects: Objects,
-): Promise<RevisionDecision> {
+): Promise<Seen> {
   const published = status.latestAvailableRevision ?? 0;
   const ready = highestReadyRevision(await objects.list(CONFIG_MAPS, { namespace: operandNamespace }));
-  const comparison = compareRevision(published, await readPairs(objects, operandNamespace, revisioned, published));
-  return decideRevision(status, ready, comparison);
+  const pairs = await readPairs(objects, operandNamespace, revisioned, published, contentCheck);
+  const decision = decideRevision(status, ready, compareRevision(published, pairs));
+  const unusable = pairs.filter(({ problem }) => problem !== undefined).map(unusableText);
+  const message = `${unusable.join('\n')}\nthe content of revision ${published} stays in use`;
+  return {
+    decision,
+    published,
+    health: unusable.length === 0 ? HEALTHY : condition(CONDITION, 'True', UNUSABLE, message),
+  };
+}
+
+/** Content that no process can load enters no revision: an event tells when that becomes known, the condition until it is over. */
+async function tellUnusable(
+  { operator }: RevisionControllerOptions,
+  { health }: Seen,
+  { events, signal }: ReconcileContext,
+): Promise<void> {
+  if (health === HEALTHY) return;
+  const { status = {} } = await operator.read(signal);
+  const told = status.conditions?.find(({ type }) => type === CONDITION);
+  if (told?.reason !== UNUSABLE || told.message !== health.message)
+    events.event('Warning', UNUSABLE, health.message ?? '');
 }
 
 /**
@@ -103,18 +135,19 @@ export function decideRevision(
 
 async function act(
   decision: Exclude<RevisionDecision, { do: 'nothing' }>,
+  seen: Seen,
   options: RevisionControllerOptions,
   context: ReconcileContext,
 ): Promise<Result | undefined> {
   const { revision } = decision;
   switch (decision.do) {
     case 'publish':
-      await publish(options, revision, context);
+      await publish(options, revision, seen, context);
       return { retry: true };
     case 'wait for sources':
       return reportContent(options, revision, new Error(decision.reason), context);
     case 'build':
-      return build(options, decision, context);
+      return build(options, decision, seen, context);
     default:
       return undefined;
   }
@@ -123,13 +156,14 @@ async function act(
 async function build(
   options: RevisionControllerOptions,
   { revision, reason }: { readonly revision: number; readonly reason: string },
+  seen: Seen,
   context: ReconcileContext,
 ): Promise<Result | undefined> {
   const { config, kube, operator } = options;
   const { events, signal, clock } = context;
   const later = { againAt: new Date(clock.now().getTime() + ASK_AGAIN_MS) };
   if (config.revisionPrecondition !== undefined && !(await config.revisionPrecondition())) {
-    await operator.setConditions([HEALTHY], signal);
+    await operator.setConditions([seen.health], signal);
     return later;
   }
   const trigger = `new revision ${revision} triggered by "${reason}"`;
@@ -139,6 +173,8 @@ async function build(
     revision,
     reason,
     revisioned: config.revisioned,
+    before: seen.published,
+    check: config.contentCheck,
     isReady: config.revisionReady,
   };
   const outcome = await buildRevision({ kube, events, clock, signal }, plan).catch((error: unknown) => {
@@ -147,11 +183,11 @@ async function build(
   });
   if (typeof outcome === 'object') return reportContent(options, revision, outcome.error, context);
   if (outcome !== 'built') {
-    await operator.setConditions([HEALTHY], signal);
+    await operator.setConditions([seen.health], signal);
     return outcome === 'not ready yet' ? later : undefined;
   }
   events.event('Normal', 'RevisionTriggered', trigger);
-  const updated = await publish(options, revision, context);
+  const updated = await publish(options, revision, seen, context);
   if (updated) events.event('Normal', 'RevisionCreate', `Revision ${revision} created because ${reason}`);
   return undefined;
 }
@@ -171,10 +207,11 @@ export function publishRevision(status: StaticPodOperatorStatus, revision: numbe
 async function publish(
   { operator }: RevisionControllerOptions,
   revision: number,
+  { health }: Seen,
   { clock, signal }: ReconcileContext,
 ): Promise<boolean> {
   const { updated } = await operator.update(
-    status => withConditions(publishRevision(status, revision), [HEALTHY], clock.now()),
+    status => withConditions(publishRevision(status, revision), [health], clock.now()),
     signal,
   );
   return updated;

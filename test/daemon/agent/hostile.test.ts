@@ -5,12 +5,12 @@ import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { MachineConfig } from '../../../src/machine-config-api/machine-config.ts';
 import { DAEMON_REASON, DAEMON_STATE } from '../../../src/machine-config-api/names.ts';
-import { ProcessCluster, type ProcessNode, until } from './node-process.ts';
+import { eventually } from '../../tools/eventually.ts';
+import { ProcessCluster, type ProcessNode } from './node-process.ts';
 import { config } from './scene.ts';
 
 const BASE = { '/etc/base': 'base' };
 const BOMB_BYTES = 100 * 1024 * 1024;
-const WITHIN_MS = 20_000;
 
 describe('configs and disks that mean harm, against the real command on a directory', () => {
   let cluster: ProcessCluster;
@@ -68,7 +68,7 @@ describe('configs and disks that mean harm, against the real command on a direct
   for (const [what, make, reason] of refused) {
     test(`${what}: refused, and everything is as it was`, async () => {
       await node.target(make());
-      await until('it is refused', WITHIN_MS, async () =>
+      await eventually('it is refused', async () =>
         /Degraded|Unreconcilable/.test((await node.annotations())[DAEMON_STATE] ?? ''),
       );
       assert.match((await node.annotations())[DAEMON_REASON] ?? '', reason);
@@ -84,7 +84,7 @@ describe('configs and disks that mean harm, against the real command on a direct
     for (const [index, path] of names.entries()) {
       const wanted = config(`linked-${index}`, { ...BASE, [path]: 'x' });
       await node.target(wanted);
-      await until('it is done or refused', WITHIN_MS, async () => {
+      await eventually('it is done or refused', async () => {
         const { [DAEMON_STATE]: state = '', 'machineconfiguration.openshift.io/currentConfig': current } =
           await node.annotations();
         return state === 'Degraded' || (state === 'Done' && current === wanted.metadata?.name);

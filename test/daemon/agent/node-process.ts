@@ -15,11 +15,11 @@ import { machineConfigController } from '../../../src/machine-config/controller/
 import { installDefinitions } from '../../../src/machine-config/testing.ts';
 import { MACHINE_CONFIGS, type MachineConfig } from '../../../src/machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG, MCO_NAMESPACE } from '../../../src/machine-config-api/names.ts';
+import { eventually } from '../../tools/eventually.ts';
 import { WORKER } from './scene.ts';
 
 const PROGRAM = new URL('../../../src/cli/main.ts', import.meta.url).pathname;
 const CONTROLLER_DELAY_MS = 20;
-const LOOK_MS = 20;
 
 /** An API over the network with the real drain controller, below a directory of its own. */
 export class ProcessCluster {
@@ -171,14 +171,14 @@ export class ProcessNode {
     return (await this.kube.get(NODES, { name: this.name })).metadata?.annotations ?? {};
   }
 
-  async isDone(wanted: MachineConfig, withinMs = 30_000): Promise<void> {
-    await until(
-      `${this.name} is done with ${wanted.metadata?.name}; log: ${this.#log.slice(-3000)}`,
-      withinMs,
+  async isDone(wanted: MachineConfig): Promise<void> {
+    await eventually(
+      `${this.name} is done with ${wanted.metadata?.name}`,
       async () => {
         const annotations = await this.annotations();
         return annotations[CURRENT_CONFIG] === wanted.metadata?.name && annotations[DAEMON_STATE] === 'Done';
       },
+      () => this.#log.slice(-3000),
     );
   }
 
@@ -188,12 +188,3 @@ export class ProcessNode {
 }
 
 const LONGEST_LOG = 1024 * 1024;
-
-/** Waits for a condition in real time. */
-export async function until(what: string, withinMs: number, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + withinMs; performance.now() < end; ) {
-    if (await isSo()) return;
-    await new Promise(resolve => setTimeout(resolve, LOOK_MS));
-  }
-  throw new Error(`not within ${withinMs} ms: ${what}`);
-}

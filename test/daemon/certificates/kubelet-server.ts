@@ -3,6 +3,7 @@ import { type FSWatcher, readFileSync, watch } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
 import { connect, createServer, type Server } from 'node:tls';
+import { PATIENCE_MS } from '../../tools/eventually.ts';
 
 /** Certificate and key in PEM. */
 export interface Pair {
@@ -11,7 +12,6 @@ export interface Pair {
 }
 
 const ANSWER = 'welcome';
-const HANDSHAKE_LIMIT_MS = 5000;
 
 /**
  * Does with its clients what a kubelet does: asks for a certificate, believes the CAs of a file, and reads that file again when it
@@ -51,7 +51,7 @@ export class KubeletServer {
     return new Promise((resolve, reject) => {
       const socket = connect({ host: '127.0.0.1', port, ca: servingCa, ...client, servername: 'localhost' });
       let heard = '';
-      socket.setTimeout(HANDSHAKE_LIMIT_MS, () => socket.destroy(new Error('no answer in time')));
+      socket.setTimeout(PATIENCE_MS, () => socket.destroy(new Error('no answer in time')));
       socket.on('data', chunk => (heard += String(chunk)));
       socket.on('error', reject);
       socket.on('close', () => (heard === ANSWER ? resolve() : reject(new Error('closed without an answer'))));

@@ -3,6 +3,7 @@
  * ControllerConfig changes, and `kubelet-ca.crt` below the root of every node holds both CAs, with all pools paused. Kubelet-like
  * TLS servers that read that file take both generations of the client all the time.
  */
+
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +24,7 @@ import { localHost } from '../../../src/daemon/host/local.ts';
 import { NodeWriter } from '../../../src/daemon/node-writer.ts';
 import { HttpKube } from '../../../src/kube/client.ts';
 import { systemClock } from '../../../src/kube/clock.ts';
-import { days, minutes, seconds } from '../../../src/kube/duration.ts';
+import { days, minutes } from '../../../src/kube/duration.ts';
 import { recordingEvents } from '../../../src/kube/events.ts';
 import { loadAccess } from '../../../src/kube/kubeconfig.ts';
 import type { Kube } from '../../../src/kube/port.ts';
@@ -44,6 +45,7 @@ import {
 import { issueServing, issueSigner } from '../../../src/pki/issue.ts';
 import { systemKeys } from '../../../src/pki/keys.ts';
 import { encodeCertificates, encodePrivateKey, readCertificates } from '../../../src/pki/pem.ts';
+import { eventually, PATIENCE_MS } from '../../tools/eventually.ts';
 import { KubeletServer, type Pair } from './kubelet-server.ts';
 
 const NAMES = ['master-0', 'master-1', 'master-2', 'worker-0', 'worker-1'];
@@ -52,7 +54,7 @@ const LATE = 'worker-1';
 const HANDSHAKES_EACH = 30;
 
 test('a rotated signer reaches all nodes of paused pools; both generations are let in all the time', {
-  timeout: 240_000,
+  timeout: 2 * PATIENCE_MS,
 }, async t => {
   const dir = mkdtempSync(join(tmpdir(), 'rotunda-signer-rotation-'));
   const cluster = await TestCluster.create(async () => {
@@ -80,7 +82,7 @@ test('a rotated signer reaches all nodes of paused pools; both generations are l
     agents.push(await Agent.create(name, join(dir, 'nodes', name), join(dir, 'kubeconfig'), serverCa));
   }
   for (const agent of agents) agent.start();
-  await until('every node has the first CA', () => allTrust(agents, first.signer));
+  await eventually('every node has the first CA', () => allTrust(agents, first.signer));
   const before = await stateOf(cluster);
   for (const agent of agents) await agent.serve(serving);
   const traffic = new Traffic(agents, serving.ca);
@@ -93,15 +95,15 @@ test('a rotated signer reaches all nodes of paused pools; both generations are l
   const signers = await chain.bundle();
   assert.equal(signers.length, 2);
   const second = signers.find(pem => pem !== first.signer) as string;
-  await until('ControllerConfig has both', async () => (await kubeletCaOf(cluster)).includes(second));
+  await eventually('ControllerConfig has both', async () => (await kubeletCaOf(cluster)).includes(second));
   assert.ok((await kubeletCaOf(cluster)).includes(first.signer));
   const others = agents.filter(agent => agent !== late);
-  await until('every other node has both', () => allTrust(others, first.signer, second));
+  await eventually('every other node has both', () => allTrust(others, first.signer, second));
   assert.equal(await late.trusts(second), false);
   late.start();
-  await until('the one that was away has both', () => late.trusts(first.signer, second));
+  await eventually('the one that was away has both', () => late.trusts(first.signer, second));
   const { metadata } = await cluster.controllerConfig();
-  await until('every node says so', async () => {
+  await eventually('every node says so', async () => {
     const { items } = await cluster.kube.list(NODES);
     return items.every(
       node => node.metadata?.annotations?.[LAST_SYNCED_CONTROLLER_CONFIG] === metadata?.resourceVersion,
@@ -111,7 +113,7 @@ test('a rotated signer reaches all nodes of paused pools; both generations are l
   const next = await chain.client();
   assert.equal(next.signer, second, 'the new leaf is of the new signer');
   traffic.add('second', next.pair, agent => agent.kubelet?.trusted.includes(second) ?? false);
-  await until('there were enough handshakes', () => traffic.each(HANDSHAKES_EACH));
+  await eventually('there were enough handshakes', () => traffic.each(HANDSHAKES_EACH));
   await traffic.stop();
 
   assert.deepEqual(traffic.failures, []);
@@ -364,12 +366,4 @@ async function stateOf(cluster: TestCluster): Promise<unknown> {
     return [metadata?.name, config, drain, spec?.unschedulable];
   });
   return { nodes, rendered: [await cluster.rendered('master'), await cluster.rendered('worker')] };
-}
-
-const LONGEST_WAIT_MS = seconds(20);
-
-async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + LONGEST_WAIT_MS; !(await isSo()); await setTimeout(10)) {
-    if (performance.now() > end) throw new Error(`not in time: ${what}`);
-  }
 }

@@ -33,8 +33,8 @@ import { issueClient, issueSigner } from '../../../src/pki/issue.ts';
 import { systemKeys } from '../../../src/pki/keys.ts';
 import { encodeCertificates, readCertificates } from '../../../src/pki/pem.ts';
 import { debianRoot } from '../../tools/debian-root.ts';
+import { eventually } from '../../tools/eventually.ts';
 import { type Layers, MachineRoom, nspawnProblem } from '../../tools/nspawn.ts';
-import { until } from '../agent/node-process.ts';
 import { SystemdNode } from './node.ts';
 
 const POOL = 'worker';
@@ -44,7 +44,6 @@ const FIRST_BOOT = new URL('./first-boot.ts', import.meta.url).pathname;
 const GATHER_MS = 20;
 /** A server CA must have been the same for a minute before nodes hear of it; for the operator that is a second. */
 const OPERATOR_SPEED = 60;
-const RENDERED_MS = 60_000;
 
 const HOST_MOUNT = '/rootfs';
 const CONTAINED = '/etc/systemd/system/machine-config-daemon.service.d/contained.conf';
@@ -153,7 +152,7 @@ export class SystemdCluster {
     const name = 'cluster';
     const body = { spec: { nodeDisruptionPolicy } };
     await this.kube.patch(MACHINE_CONFIGURATIONS, { name }, { type: 'merge', body });
-    await until('the policies are in force', RENDERED_MS, async () => {
+    await eventually('the policies are in force', async () => {
       const inForce = policiesInForce(await this.kube.get(MACHINE_CONFIGURATIONS, { name }));
       return isDeepStrictEqual(inForce, mergePolicies(nodeDisruptionPolicy));
     });
@@ -181,7 +180,7 @@ export class SystemdCluster {
   async #rendered(change: () => Promise<unknown>): Promise<MachineConfig> {
     const before = await this.wanted();
     await change();
-    await until('another config is rendered', RENDERED_MS, async () => (await this.wanted()) !== before);
+    await eventually('another config is rendered', async () => (await this.wanted()) !== before);
     return this.config(await this.wanted());
   }
 
@@ -225,7 +224,7 @@ export class SystemdCluster {
       machineConfigOperator({ ...operator, releaseVersion: RELEASE, disruptionPolicies: true }).run(this.#stop.signal),
       machineConfigController({ ...deps, delayMs: GATHER_MS }).run(this.#stop.signal),
     ]);
-    await until('the pool is rendered', RENDERED_MS, async () => (await this.wanted().catch(() => '')) !== '');
+    await eventually('the pool is rendered', async () => (await this.wanted().catch(() => '')) !== '');
   }
 
   /** What machines are installed from: our programs, and the first config as the machine-config server gives it. */

@@ -7,11 +7,10 @@ import { NODES } from '../../../src/kube/resource.ts';
 import type { MachineConfig } from '../../../src/machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_STATE } from '../../../src/machine-config-api/names.ts';
 import { readConfig } from '../../../src/machine-config-api/reconciliation.ts';
+import { eventually } from '../../tools/eventually.ts';
 import type { Machine } from '../../tools/nspawn.ts';
-import { until } from '../agent/node-process.ts';
 
 const AGENT = 'machine-config-daemon.service';
-const DONE_MS = 60_000;
 const SHOWN_LOG = 4000;
 
 /** A node that is a machine with systemd and the agent on it. */
@@ -41,10 +40,10 @@ export class SystemdNode {
   }
 
   /** Waits for a condition; a machine that is gone, or too slow, is told of with its log. */
-  async until(what: string, isSo: () => boolean | Promise<boolean>, withinMs = DONE_MS): Promise<void> {
+  async until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
     const { machine } = this;
     try {
-      await until(what, withinMs, () => {
+      await eventually(what, () => {
         if (machine.ended !== undefined) throw new Error(machine.ended);
         return isSo();
       });

@@ -1,4 +1,5 @@
 /** A pool of machines with systemd rolls to a new config: the real controllers, the real command, real reboots. */
+
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
@@ -7,12 +8,11 @@ import { NODES, PODS } from '../../../src/kube/resource.ts';
 import { fileConfig } from '../../../src/machine-config/testing.ts';
 import { MACHINE_CONFIG_POOLS } from '../../../src/machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG } from '../../../src/machine-config-api/names.ts';
-import { until } from '../agent/node-process.ts';
+import { eventually } from '../../tools/eventually.ts';
 import { nodeRoot, SystemdCluster } from './cluster.ts';
 
 const NODE_COUNT = 10;
 const MAX_UNAVAILABLE = 2;
-const WORST_MS = 240_000;
 const { root, missing } = await nodeRoot();
 
 describe('a pool of ten machines', { skip: missing ?? false }, () => {
@@ -49,7 +49,7 @@ describe('a pool of ten machines', { skip: missing ?? false }, () => {
     const stop = nodes.subscribe({ update: () => void away.push(nodes.list().filter(isAway).length) });
     const began = performance.now();
     const second = await cluster.change(fileConfig('99-change', 'worker', '/etc/change', 'changed'));
-    await until('the pool is updated', WORST_MS, async () => {
+    await eventually('the pool is updated', async () => {
       const { status } = await cluster.kube.get(MACHINE_CONFIG_POOLS, { name: 'worker' });
       assert.equal(status?.degradedMachineCount ?? 0, 0);
       for (const { machine } of cluster.nodes) assert.equal(machine.ended, undefined);

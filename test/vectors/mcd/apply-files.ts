@@ -1,3 +1,9 @@
+import { silentLog as silent } from '../../../src/controller/log.ts';
+import { update } from '../../../src/daemon/agent/update.ts';
+import { VirtualClock } from '../../../src/kube/clock.ts';
+import { KubeError } from '../../../src/kube/error.ts';
+import { recordingEvents } from '../../../src/kube/events.ts';
+import { CURRENT_CONFIG, DESIRED_CONFIG } from '../../../src/machine-config-api/names.ts';
 import assert from 'node:assert/strict';
 import { applyConfig, revertConfig } from '../../../src/daemon/apply/apply-config.ts';
 import { writeFiles } from '../../../src/daemon/apply/files.ts';
@@ -122,7 +128,9 @@ export const fileAdapters: Record<string, Adapter> = {
       if (operation.name === 'files.copy') restored.push(String(operation.args[1]));
     });
     const log = { ...silent, warn: () => void warnings++ };
-    await prune(host, await decidePruning(host, before, after), { isCoreOSVariant: true, log });
+    const pruning = prune(host, await decidePruning(host, before, after), { isCoreOSVariant: true, log });
+    if (expected.error === true) await assert.rejects(pruning);
+    else await pruning;
     assert.deepEqual(removed, expected.removed);
     if (expected.restored !== undefined) assert.deepEqual(restored, expected.restored);
     if (expected.commands !== undefined) assert.deepEqual(commands, expected.commands);
@@ -172,8 +180,6 @@ export const fileAdapters: Record<string, Adapter> = {
   },
 };
 
-const silent = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
-
 /** What systemctl would have been called with. */
 export function commandOf({ name, args }: HostOperation): string[] {
   const verb = /^services\.(isEnabled|enable|disable|preset)$/.exec(name)?.[1];
@@ -214,11 +220,49 @@ const FAILING: Record<string, (operation: HostOperation) => boolean> = {
   'store-current': ({ name, args }) => name === 'files.write' && args[0] === '/etc/machine-config-daemon/currentconfig',
 };
 
-/** Steps before anything is touched, which the agent takes before it calls us. */
-const BEFORE = new Set(['set-working', 'sigterm-guard', 'parse', 'reconcile', 'actions', 'drain-decision', 'drain']);
+/** How the steps before anything is touched are made to fail. */
+const FAILING_BEFORE: Record<string, (parts: Json, to: Json) => void> = {
+  'set-working': parts => (parts.report.working = () => Promise.reject(new Error('no'))),
+  // Ours ends no process between two steps: it is asked for first.
+  'sigterm-guard': parts => (parts.report.working = () => Promise.reject(new Error('no'))),
+  parse: (_parts, to) => (to.config.spec.config = { ignition: { version: '9.9.9' } }),
+  reconcile: (_parts, to) => (to.config.spec.fips = true),
+  actions: parts => (parts.kube.get = () => Promise.reject(new Error('no'))),
+  'drain-decision': parts => (parts.kube.get = () => Promise.reject(new Error('no'))),
+  drain: parts => (parts.writer.annotate = () => Promise.reject(new Error('no'))),
+};
+
+/** The whole update of the agent up to the step: nothing was written, so that there is nothing to take back. */
+async function failsBefore(step: string): Promise<readonly string[]> {
+  const host = memoryHost();
+  const metadata = { name: 'n', annotations: { [DESIRED_CONFIG]: 'new', [CURRENT_CONFIG]: 'old' } };
+  const parts: Json = {
+    host,
+    kube: { get: () => Promise.reject(new KubeError(404, 'NotFound', 'not there')) },
+    node: { name: 'n', annotations: () => metadata.annotations, until: async () => true },
+    writer: { annotate: async () => {} },
+    report: { working: async () => {}, handOverDrift() {} },
+    drift: { stop: async () => false },
+    clock: new VirtualClock('2026-01-01T00:00:00Z'),
+    log: silent,
+    events: recordingEvents(),
+    agentEvents: recordingEvents(),
+    metrics: { pivot() {} },
+    stop: new AbortController().signal,
+  };
+  const [from, to] = [machineConfig('old', '/etc/a', {}), machineConfig('new', '/etc/b', {})].map(config => ({ config, image: '' })) as [Json, Json];
+  const before = await snapshot(host.files);
+  const fail = FAILING_BEFORE[step];
+  assert.ok(fail, `no way to let step ${step} fail`);
+  fail(parts, to);
+  const error = await update(parts, from, to).catch((thrown: unknown) => thrown);
+  assert.ok(error instanceof Error && !(error instanceof UpdateError), String(error));
+  assert.deepEqual(await snapshot(host.files), before);
+  return [];
+}
 
 async function rolledBack(given: Json): Promise<readonly string[]> {
-  if (BEFORE.has(given.failsAt)) return [];
+  if (given.steps.indexOf(given.failsAt) < given.steps.indexOf('files')) return failsBefore(given.failsAt);
   const base = memoryHost(given.coreOSVariant ? { os: fakeOs() } : {});
   await base.files.write('/etc/os-release', Buffer.from(given.coreOSVariant ? 'ID=rhcos\nRHEL_VERSION=9.2\n' : 'ID=debian\n'));
   await base.files.write('/etc/pivot/kernel-args', Buffer.from('ADD nosmt\n'));

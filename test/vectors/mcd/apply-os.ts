@@ -1,3 +1,4 @@
+import { knownWord } from '../run-case.ts';
 import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
 import { rebootNode } from '../../../src/daemon/agent/reboot.ts';
@@ -76,6 +77,8 @@ export const osAdapters: Record<string, Adapter> = {
     else await work;
     if (expected.argv !== undefined) assert.deepEqual(commands.at(-1), expected.argv);
     if (expected.annotation !== undefined) assert.deepEqual(told, [expected.annotation]);
+    // Whoever asked for the reboot takes the update back: update-rollback has that as a failing post-action.
+    knownWord(expected.rollback, undefined, expected.error === true);
     if (expected.metric !== undefined) assert.deepEqual([failures, expected.metric], [1, 'mcd_reboots_failed_total +1']);
   },
 

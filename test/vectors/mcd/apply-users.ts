@@ -1,3 +1,4 @@
+import { knownWord } from '../run-case.ts';
 import assert from 'node:assert/strict';
 import { updatePasswords } from '../../../src/daemon/apply/password.ts';
 import { mustMoveKeys, sshKeyFile, updateSshKeys } from '../../../src/daemon/apply/ssh-keys.ts';
@@ -38,6 +39,8 @@ export const userAdapters: Record<string, Adapter> = {
       await base.files.makeDirectory(`${SSH}/authorized_keys.d`, 0o700, owner);
       await base.files.write(`${SSH}/authorized_keys.d/${name}`, Buffer.from('x'));
     }
+    if (given.authorizedKeysDirMissing !== undefined)
+      assert.equal((await base.files.stat(`${SSH}/authorized_keys.d`)) === undefined, given.authorizedKeysDirMissing);
     const [removed, commands]: [string[], string[]] = [[], []];
     const host = observed(base, ({ name, args }) => {
       if (name === 'files.removeTree' || name === 'files.remove') removed.push(String(args[0]));
@@ -60,6 +63,8 @@ export const userAdapters: Record<string, Adapter> = {
       assert.equal(`core core ${found?.mode.toString(8)}`, perms);
     }
     if (expected.reboot === false) assert.deepEqual(base.asked, []);
+    // Keys are no reason for a reboot: the update they came with ends here.
+    knownWord(expected.state, undefined, 'Done');
   },
 
   'ssh-key-migration'(given, expected) {

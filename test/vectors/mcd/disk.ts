@@ -1,3 +1,4 @@
+import { knownWord, notCompared } from '../run-case.ts';
 import assert from 'node:assert/strict';
 import { silentLog } from '../../../src/controller/log.ts';
 import { VirtualClock } from '../../../src/kube/clock.ts';
@@ -39,6 +40,7 @@ export const diskAdapters: Record<string, Adapter> = {
     onlyMembers(given, ['config', 'target', 'mutation', 'how']);
     const config = configOf(given.config);
     const host = await hostWith(config);
+    knownWord(given.how, undefined, ...(HOW[given.mutation] ?? []));
     await mutate(host, given.target, given.mutation);
     const isNoticed = driftPaths(config).includes(given.target);
     const found = isNoticed ? await validateDisk(config, host) : undefined;
@@ -50,6 +52,7 @@ export const diskAdapters: Record<string, Adapter> = {
     onlyMembers(given, ['config', 'missingOption']);
     if (given.missingOption !== undefined) {
       assert.ok(Object.hasOwn(REFUSED_BY_THE_COMPILER, given.missingOption), `unknown option ${given.missingOption}`);
+      notCompared(expected, 'error', 'errorContains');
       return;
     }
     onlyMembers(expected, ['watchedDirs']);
@@ -105,6 +108,18 @@ async function hostWith(config: IgnitionConfig): Promise<Host> {
   assert.equal((await validateDisk(config, host))?.message, undefined);
   return host;
 }
+
+/** The same in other words. */
+const HOW: Record<string, readonly string[]> = {
+  content: ['write "notthecontents"', 'write'],
+  rename: ['rename to <path>.old'],
+  overwrite: ['write temp file and rename over'],
+  chmod: ['chmod 0755', 'chmod', 'chmod 755'],
+  mode: ['chmod 0755', 'chmod', 'chmod 755'],
+  delete: ['delete', 'remove'],
+  remove: ['delete', 'remove'],
+  touch: ['touch'],
+};
 
 async function mutate({ files }: Host, path: string, mutation: string): Promise<void> {
   switch (mutation) {

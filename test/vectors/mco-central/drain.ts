@@ -15,6 +15,7 @@ import { evictPods } from '../../../src/machine-config/drain/evict.ts';
 import { drainVerdict } from '../../../src/machine-config/drain/filter.ts';
 import { noGauges } from '../../../src/machine-config/metrics.ts';
 import { LAST_APPLIED_DRAIN } from '../../../src/machine-config-api/names.ts';
+import { notCompared } from '../run-case.ts';
 import { type Adapter, type Json, NOW } from './case.ts';
 
 const DELAY_SECONDS = 5;
@@ -40,10 +41,12 @@ export const drainAdapters: Record<string, Adapter> = {
       // 4.16 swallows the failure and never tries again (9.2): ours does.
       assert.deepEqual(actions, ['cordon', 'cordon', 'cordon', 'cordon', 'cordon']);
       assert.ok(result?.againAt);
+      notCompared(expected, 'actions', 'requeueAfterSeconds', 'syncError');
       return;
     }
     // Where 4.16 does not notice that somebody let pods back in, later releases do, and ours.
     const wanted = expected.after416 ?? expected;
+    if (expected.after416 !== undefined) notCompared(expected, 'actions', 'lastAppliedDrain', 'requeueAfterSeconds', 'metric', 'after416');
     assert.deepEqual(actions, wanted.actions);
     if (wanted.lastAppliedDrain !== undefined) assert.equal(lastApplied ?? '', wanted.lastAppliedDrain);
     if (expected.requeueAfterSeconds !== undefined) {

@@ -20,6 +20,7 @@ import { CONTROLLER_CONFIG_SPEC } from './cluster.ts';
 
 export const operatorAdapters: Record<string, Adapter> = {
   'pool-config-valid'(given, expected) {
+    const osImageURL = given.osImageURLOfAll;
     const configs = new Map<string, MachineConfig>(
       given.machineConfigs.map((config: Json) => [
         config.name,
@@ -32,7 +33,7 @@ export const operatorAdapters: Record<string, Adapter> = {
               'machineconfiguration.openshift.io/os-image-url-overridden': config.osImageURLOverridden ? 'true' : undefined,
             }),
           },
-          spec: { osImageURL: given.osImageURLOfAll },
+          spec: { osImageURL },
         },
       ]),
     );

@@ -6,7 +6,12 @@ import { membershipOf, nodesOfPool } from '../../../src/machine-config/pool/memb
 import { isDoneAt, isReady, isTargeted, isUnavailable, targetingPatch } from '../../../src/machine-config/pool/node-state.ts';
 import { poolStatus } from '../../../src/machine-config/pool/status.ts';
 import { wantedTaints } from '../../../src/machine-config/pool/taint.ts';
+import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG } from '../../../src/machine-config-api/names.ts';
+import { knownWord, notCompared } from '../run-case.ts';
 import { type Adapter, expectError, type Json, NOW } from './case.ts';
+
+/** Said of cases about images. */
+const LAYERING = 'image layering';
 
 const names = (nodes: readonly Json[]): string[] => nodes.map(node => node.metadata?.name);
 
@@ -42,10 +47,12 @@ export const poolAdapters: Record<string, Adapter> = {
   },
 
   candidates(given, expected) {
+    knownWord(given.optional, undefined, LAYERING);
     const { nodes, capacity } = candidatesOf(given.pool, given.nodes, given.maxUnavailable);
     const room = given.maxUnavailable - given.nodes.filter(isUnavailable).length;
     if (given.optional !== undefined && expected.capacity > Math.max(0, room)) {
       // Held to be wrong: see the head of mco-central.test.ts.
+      notCompared(expected, 'capacity', 'selected', 'otherCandidates');
       assert.equal(capacity, Math.max(0, room));
       assert.ok(chooseNodes(given.pool, { nodes, capacity }, undefined).nodes.length <= Math.max(0, room));
       return;
@@ -72,31 +79,38 @@ export const poolAdapters: Record<string, Adapter> = {
   },
 
   'machine-lists'(given, expected) {
+    knownWord(given.optional, undefined, LAYERING);
+    // A node is told of an image or it is not: whether its pool is layered makes no difference to its being available.
+    knownWord(given.layered, undefined, true, false);
     const { nodes, pool = {} } = given;
     if (expected.updated) assert.deepEqual(names(nodes.filter((node: Json) => isDoneAt(node, pool))), expected.updated);
     if (expected.ready) assert.deepEqual(names(nodes.filter((node: Json) => isDoneAt(node, pool) && isReady(node))), expected.ready);
-    if (expected.unavailable) assert.deepEqual(names(nodes.filter(isUnavailable)), expected.unavailable);
+    const isLayered = given.layered === true;
+    if (expected.unavailable) assert.deepEqual(names(nodes.filter((node: Json) => isUnavailable(node, { isLayered }))), expected.unavailable);
     assert.ok(expected.updated ?? expected.ready ?? expected.unavailable);
   },
 
-  'node-vs-pool'({ node, pool }, expected) {
+  'node-vs-pool'({ node, pool, optional }, expected) {
+    knownWord(optional, undefined, LAYERING);
     assert.equal(isDoneAt(node, pool), expected.doneAt);
-    assert.equal(isUnavailable(node), expected.unavailable);
+    const isLayered = pool.metadata?.labels?.['machineconfiguration.openshift.io/layering-enabled'] !== undefined;
+    assert.equal(isUnavailable(node, { isLayered }), expected.unavailable);
     assert.equal(isTargeted(node, pool), expected.desiredEqualsPool);
   },
 
-  'desired-annotation'({ node, pool }, expected) {
+  'desired-annotation'({ node, pool, optional }, expected) {
+    knownWord(optional, undefined, LAYERING);
     assert.deepEqual(targetingPatch(node, pool) ?? null, expected.annotationPatch);
   },
 
-  'update-taint'({ node, pool }, expected) {
+  'update-taint'({ node, pool, otherNodes = [] }, expected) {
     const before = node.spec?.taints ?? [];
     const after = wantedTaints(node, pool);
     assert.equal((after?.length ?? before.length) > before.length, expected.taintAdded);
     assert.equal((after?.length ?? before.length) < before.length, expected.taintRemoved);
-    const others = (taints: Json[]) => taints.filter(({ key }) => key !== 'UpdateInProgress');
-    if (after !== undefined) assert.deepEqual(others(after), others(before));
-    const { nodes, capacity } = candidatesOf(pool, [node], maxUnavailable(pool.spec.maxUnavailable, 2));
+    const foreign = (taints: Json[]) => taints.filter(({ key }) => key !== 'UpdateInProgress');
+    if (after !== undefined) assert.deepEqual(foreign(after), foreign(before));
+    const { nodes, capacity } = candidatesOf(pool, [node, ...others(otherNodes, node, pool)], maxUnavailable(pool.spec.maxUnavailable, 2));
     const isPatched = chooseNodes(pool, { nodes, capacity }, undefined).nodes.includes(node) && targetingPatch(node, pool) !== undefined;
     assert.equal(isPatched, expected.desiredConfigPatched);
   },
@@ -128,6 +142,16 @@ export const poolAdapters: Record<string, Adapter> = {
     }
   },
 };
+
+/** The nodes that a case only speaks of. */
+function others(words: readonly string[], node: Json, pool: Json): Json[] {
+  return words.map((word, index) => {
+    knownWord(word, 'one more node already at the target');
+    const { name } = pool.spec.configuration;
+    const annotations = { [CURRENT_CONFIG]: name, [DESIRED_CONFIG]: name, [DAEMON_STATE]: 'Done' };
+    return { ...node, metadata: { ...node.metadata, name: `other-${index}`, annotations }, spec: {} };
+  });
+}
 
 /** Candidates that are only named carry their zone in the name. */
 function zoneOf(name: string): Record<string, string> {

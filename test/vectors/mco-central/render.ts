@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import type { MachineConfig } from '../../../src/machine-config-api/machine-config.ts';
 import { changedFiles } from '../../../src/machine-config-api/ignition/difference.ts';
 import { readIgnition } from '../../../src/machine-config-api/ignition/read.ts';
@@ -63,14 +64,19 @@ export const renderAdapters: Record<string, Adapter> = {
     else assert.throws(check);
   },
 
-  'render-select'({ machineConfigSelector, machineConfigs }, expected) {
+  'render-select'({ machineConfigSelector, machineConfigs }, { selected, event, poolUpdated, ...others }) {
+    assert.deepEqual(others, {});
     const configs = machineConfigs.map(({ name, labels }: Json) => ({ metadata: { name, labels } }));
     const pool = { metadata: { name: 'p' }, spec: machineConfigSelector === null ? {} : { machineConfigSelector } };
-    assert.deepEqual(configsOfPool(pool, configs).map(({ metadata }) => metadata?.name), expected.selected);
-    if (expected.event?.reason === 'SelectingAll') assert.ok(isEmptySelector(machineConfigSelector));
+    assert.deepEqual(configsOfPool(pool, configs).map(({ metadata }) => metadata?.name), selected);
+    if (event !== undefined) assert.deepEqual(event, { type: 'Warning', reason: 'SelectingAll' });
+    assert.equal(isEmptySelector(machineConfigSelector), event !== undefined);
+    if (poolUpdated !== undefined) assert.equal(poolUpdated, selected.length > 0);
   },
 
-  'rendered-name'({ pool, specYaml }, expected) {
+  'rendered-name'({ pool, saltHex, specYaml }, expected) {
+    const digest = createHash('md5').update(Buffer.from(saltHex, 'hex')).update(specYaml).digest('hex');
+    assert.equal(`rendered-${pool}-${digest}`, expected.name);
     assert.equal(renderedName(pool, specYaml), expected.name);
   },
 
@@ -169,10 +175,11 @@ export const renderAdapters: Record<string, Adapter> = {
   },
 };
 
-function whyNot(given: Json): string | undefined {
+function whyNot({ oldIgnition, newIgnition, oldFIPS = false, newFIPS = false, ...others }: Json): string | undefined {
+  assert.deepEqual(others, {});
   try {
-    const [before, after] = [given.oldIgnition, given.newIgnition].map(document => readIgnition(document) ?? emptyIgnition());
-    return irreconcilable({ ignition: before!, fips: given.oldFIPS ?? false }, { ignition: after!, fips: given.newFIPS ?? false });
+    const [before, after] = [oldIgnition, newIgnition].map(document => readIgnition(document) ?? emptyIgnition());
+    return irreconcilable({ ignition: before!, fips: oldFIPS }, { ignition: after!, fips: newFIPS });
   } catch (error) {
     return String(error);
   }

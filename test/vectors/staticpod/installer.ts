@@ -1,3 +1,4 @@
+import { knownWord } from '../run-case.ts';
 import assert from 'node:assert/strict';
 import type { Pod } from 'kubernetes-types/core/v1.d.ts';
 import type { Reconcile } from '../../../src/controller/reconcile.ts';
@@ -46,6 +47,8 @@ export const installerAdapters: Record<string, Adapter> = {
   },
 
   async 'installer.rollout'(given, expected) {
+    pausesAreOver(given);
+    knownWord(given.installerOutcome, undefined, 'each installer pod succeeds at creation time and the static pod of that revision is immediately ready');
     const world = await World.of(given);
     let failuresLeft = given.firstInstallersFail ?? 0;
     world.onInstaller = async pod => {
@@ -70,6 +73,8 @@ export const installerAdapters: Record<string, Adapter> = {
   },
 
   'installer.nextNodeState'(given, expected) {
+    // Who finds the pods for it knows where they are; the state has nothing of it.
+    for (const name of [given.namespace, given.staticPodName]) assert.match(name, /^[a-z-]+$/);
     const node = readNodeStatus(given.nodeStatus);
     const pods: Pod[] = given.installerPods.map(installerFrom);
     const now = new Date(given.now);
@@ -189,6 +194,7 @@ export const installerAdapters: Record<string, Adapter> = {
   },
 
   async 'installer.sequence'(given, expected) {
+    pausesAreOver(given);
     const world = await World.of(given);
     for (const [index, step] of given.steps.entries()) {
       const where = `step ${index + 1} ${step.do}`;
@@ -210,7 +216,8 @@ export const installerAdapters: Record<string, Adapter> = {
     assert.equal(nodesOf(nodeStatuses)[0]?.currentRevision, expected.finalCurrentRevision);
   },
 
-  async 'installer.staleCache'({ syncCount, cachedResourceVersionPerSync }, { statusWritesAfterSync }) {
+  async 'installer.staleCache'({ syncCount, cachedResourceVersionPerSync, liveResourceVersionAfterFirstWrite }, { statusWritesAfterSync }) {
+    assert.equal(liveResourceVersionAfterFirstWrite, cachedResourceVersionPerSync[0] + 1);
     // Each pass that is not held back finds one more thing to write: a target, then what became of it.
     const world = await World.of({ latestAvailableRevision: 1, nodes: [{ nodeName: 'test-node', currentRevision: 0 }] });
     const versions: Json[] = [await world.cluster.operator.readLive()];
@@ -416,4 +423,9 @@ function partsOf(pod: Pod): Record<string, string | undefined> {
 
 function keyOf({ metadata }: Pod) {
   return { namespace: metadata?.namespace, name: metadata?.name ?? '' };
+}
+
+/** The clock of these cases stands still: whoever has to pause would never go on. */
+function pausesAreOver({ installerBackoffSeconds = 0, fallbackBackoffSeconds = 0 }: Json): void {
+  assert.deepEqual([installerBackoffSeconds, fallbackBackoffSeconds], [0, 0]);
 }

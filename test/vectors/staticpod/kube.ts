@@ -32,9 +32,12 @@ export const kubeAdapters: Record<string, Adapter> = {
     const stored = await liveObjects(kube).get(SECRETS, target);
     if (expected.target === null) assert.equal(stored, undefined);
     else if (expected.target !== undefined) {
-      assert.equal(stored?.type, expected.target.type);
-      assert.deepEqual(stored?.data ?? {}, base64(expected.target.data) ?? {});
-      assert.deepEqual(stored?.metadata?.annotations ?? {}, expected.target.annotations ?? {});
+      const { namespace, name, type, data, annotations, ...others } = expected.target;
+      assert.deepEqual(others, {});
+      if (name !== undefined) assert.deepEqual(target, { namespace, name });
+      assert.equal(stored?.type, type);
+      assert.deepEqual(stored?.data ?? {}, base64(data) ?? {});
+      assert.deepEqual(stored?.metadata?.annotations ?? {}, annotations ?? {});
     }
     if (expected.event !== undefined) checkEvent(events.events.at(-1), expected.event);
   },

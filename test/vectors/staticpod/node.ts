@@ -94,6 +94,8 @@ export const nodeAdapters: Record<string, Adapter> = {
     const before = await files.linkTarget(link);
     const didFallBack = await fallBack(files, options, { reason, message });
     assert.equal(didFallBack, expected.written !== undefined && expected.written !== null);
+    // Ours is replaced, and never gone in between.
+    if (expected.removed !== undefined) assert.match(String(expected.removed), /^not required;|^\//);
     if (!didFallBack) return;
     const path = `/manifests/${targetName}-pod.yaml`;
     assert.ok(String(expected.written).endsWith(path));
@@ -204,7 +206,9 @@ export const nodeAdapters: Record<string, Adapter> = {
     if (expected.writesInOrder !== undefined) assert.deepEqual(writes, expected.writesInOrder);
   },
 
-  async 'installerPod.writeManifest'({ existingManifest }, expected, t) {
+  async 'installerPod.writeManifest'({ existingManifest, crashAfter }, expected, t) {
+    // Every moment is tried, also the one that the case names.
+    assert.match(crashAfter ?? '', /^\w*$/);
     const pod = (name: string) => ({ apiVersion: 'v1', kind: 'Pod', metadata: { namespace: NAMESPACE, name } });
     const given = {
       options: { revision: '6', pod: 'kube-apiserver-pod', configmaps: [] },

@@ -1,3 +1,4 @@
+import { knownWord } from '../run-case.ts';
 import assert from 'node:assert/strict';
 import type { Event, Node, Pod } from 'kubernetes-types/core/v1.d.ts';
 import { reportingDegraded } from '../../../src/controller/degraded.ts';
@@ -59,6 +60,8 @@ export const reportAdapters: Record<string, Adapter> = {
   },
 
   async 'node.lostUpdate'(given, expected) {
+    // With what is in the cache there is a conflict, since it is older than what is stored.
+    knownWord(given.firstWrite, 'conflict');
     const cluster = await clusterWithNodes(given, given.liveNodeStatuses);
     const live = await cluster.operator.readLive();
     const stale = { ...live, metadata: { ...live.metadata, resourceVersion: '0' }, status: { nodeStatuses: given.cachedNodeStatuses } };

@@ -135,7 +135,7 @@ export const smallAdapters: Record<string, Adapter> = {
     if (expected.warnings !== undefined) checkEvents(events.events, expected.warnings);
   },
 
-  async 'factory.cacheSync'({ cacheSyncTimeoutSeconds }) {
+  async 'factory.cacheSync'({ cachesNeverSync, cacheSyncTimeoutSeconds }, { processExitCode }) {
     const clock = new VirtualClock(NOW);
     const never = { synced: new Promise<void>(() => {}), start: () => () => {} };
     const controller = new Controller({
@@ -147,7 +147,9 @@ export const smallAdapters: Record<string, Adapter> = {
       triggers: [never],
       cacheSyncLimitMs: cacheSyncTimeoutSeconds * 1000,
     });
+    assert.equal(cachesNeverSync, true);
     // The command that runs it ends with code 1 on any rejection.
+    assert.equal(processExitCode, 1);
     const run = assert.rejects(controller.run(new AbortController().signal), /unable to sync caches for Test/);
     await clock.advance(cacheSyncTimeoutSeconds * 1000);
     await run;
@@ -165,8 +167,9 @@ export const smallAdapters: Record<string, Adapter> = {
     const run = controller.run(stop.signal);
     await clock.advance(0);
     if (firstSyncImmediately !== undefined) assert.equal(passes > 0, firstSyncImmediately);
-    const warned = events.events.some(({ reason }) => reason === 'FastControllerResync');
-    assert.equal(warned, Boolean(warningEvent));
+    const warned = events.events.filter(({ reason }) => reason === 'FastControllerResync');
+    const found = warned.map(({ type, reason }) => ({ type, reason }));
+    assert.deepEqual(found, warningEvent ? [warningEvent] : []);
     await clock.advance(resyncSeconds * 1000);
     assert.equal(passes, 2);
     stop.abort();

@@ -1,3 +1,4 @@
+import { Budget } from '../budget.ts';
 import { callFunction, callMethod, isKnownFunction, isKnownMethod } from './functions.ts';
 import { namedFormat } from './library.ts';
 import type { Expression, Operator } from './parse.ts';
@@ -13,29 +14,14 @@ import {
   type Value,
 } from './value.ts';
 
-/** Steps that all rules over one object may take. Nested loops over long lists end here, not when the machine is tired. */
-export const MAX_STEPS = 1_000_000;
-
-/** What is left of the steps. */
-export class Budget {
-  #left = MAX_STEPS;
-
-  get isSpent(): boolean {
-    return this.#left < 0;
-  }
-
-  /** Takes steps off; throws when there are none left. */
-  spend(steps: number): void {
-    this.#left -= steps;
-    if (this.isSpent) throw new EvaluationError('operation cancelled: actual cost limit exceeded');
-  }
-}
+/** Steps that one rule may take, as on the real server. */
+export const MAX_RULE_STEPS = 1_000_000;
 
 /** What names stand for. */
 export type Scope = ReadonlyMap<string, Value>;
 
-/** The value of an expression; throws `EvaluationError` when it has none. */
-export function evaluate(expression: Expression, scope: Scope, budget = new Budget()): Value {
+/** The value of an expression; throws `EvaluationError` when it has none, `BudgetSpent` when it takes too long. */
+export function evaluate(expression: Expression, scope: Scope, budget = new Budget(MAX_RULE_STEPS)): Value {
   return new Evaluation(budget).value(expression, scope);
 }
 
@@ -157,8 +143,7 @@ class Evaluation {
   #binary({ operator, left, right }: Expression & { is: 'binary' }, scope: Scope): Value {
     if (operator === '||' || operator === '&&') return this.#logical(operator, left, right, scope);
     const [a, b] = [this.value(left, scope), this.value(right, scope)];
-    this.#budget.spend(weightOf(a) + weightOf(b));
-    return combined(operator, a, b);
+    return this.#paid([a, b], () => combined(operator, a, b));
   }
 
   /** Either side may decide, in any order: `true || error` and `error || true` are both true. */
@@ -168,7 +153,7 @@ class Evaluation {
     try {
       if (isTrue(this.value(left, scope)) === decides) return decides;
     } catch (error) {
-      if (!(error instanceof EvaluationError) || this.#budget.isSpent) throw error;
+      if (!(error instanceof EvaluationError)) throw error;
       failure = error;
     }
     if (isTrue(this.value(right, scope)) === decides) return decides;
@@ -180,23 +165,28 @@ class Evaluation {
     const { on, name, args } = call;
     if (on === undefined) {
       if (name === 'has') return this.#has(args[0], scope);
-      return callFunction(
-        name,
-        args.map(arg => this.value(arg, scope)),
-      );
+      return this.#paid(this.#values(args, scope), values => callFunction(name, values, this.#budget));
     }
     if (isMacro(name) && args[0]?.is === 'name' && args.length >= 2) return this.#macro(call, on, scope);
     if (isNamespaced(on, name)) {
       const [argument] = args;
       return namedFormat(name) ?? new Optional(argument && this.value(argument, scope));
     }
-    const receiver = this.value(on, scope);
-    this.#budget.spend(weightOf(receiver));
-    return callMethod(
-      receiver,
-      name,
-      args.map(arg => this.value(arg, scope)),
+    return this.#paid(this.#values([on, ...args], scope), ([receiver = null, ...values]) =>
+      callMethod(receiver, name, values, this.#budget),
     );
+  }
+
+  #values(expressions: readonly Expression[], scope: Scope): Value[] {
+    return expressions.map(expression => this.value(expression, scope));
+  }
+
+  /** What walks values pays for them, and for what it makes of them. */
+  #paid(values: readonly Value[], call: (values: readonly Value[]) => Value): Value {
+    this.#budget.spend(values.reduce<number>((sum, value) => sum + weightOf(value), 0));
+    const result = call(values);
+    this.#budget.spend(weightOf(result));
+    return result;
   }
 
   #has(argument: Expression | undefined, scope: Scope): boolean {
@@ -241,7 +231,7 @@ class Evaluation {
       try {
         if (test(round) === decides) return decides;
       } catch (error) {
-        if (!(error instanceof EvaluationError) || this.#budget.isSpent) throw error;
+        if (!(error instanceof EvaluationError)) throw error;
         failure ??= error;
       }
     }
@@ -259,11 +249,21 @@ function roundsOf(range: Value, two: boolean): Rounds {
   throw new EvaluationError('no such overload');
 }
 
-/** What walks a list or a text pays for it. */
+/** Ten characters weigh as much as one element. */
 function weightOf(value: Value): number {
   if (typeof value === 'string') return value.length / 10;
-  return isList(value) ? value.length : 0;
+  if (!isList(value) && !isMap(value)) return 0;
+  let weight = WEIGHTS.get(value);
+  if (weight === undefined) {
+    weight = 0;
+    for (const element of value.values()) weight += 1 + weightOf(element);
+    WEIGHTS.set(value, weight);
+  }
+  return weight;
 }
+
+/** Weighed once: the same list is looked at again and again. */
+const WEIGHTS = new WeakMap<object, number>();
 
 function fieldOf(object: Value, field: string): Value | undefined {
   if (isMap(object)) return object.get(field);

@@ -1,5 +1,6 @@
 import { parseRfc3339 } from '../../../kube/time.ts';
-import { compilePattern } from '../regexp/regexp.ts';
+import type { Budget } from '../budget.ts';
+import { Pattern } from '../regexp/regexp.ts';
 import { LIBRARY_FUNCTIONS, LIBRARY_METHODS } from './library.ts';
 import {
   compareValues,
@@ -25,19 +26,19 @@ export function isKnownMethod(name: string): boolean {
   return Object.hasOwn(METHODS, name);
 }
 
-export function callFunction(name: string, args: readonly Value[]): Value {
+export function callFunction(name: string, args: readonly Value[], budget: Budget): Value {
   // `matches(text, pattern)` is another way to write a method.
   const [first, ...rest] = args;
-  if (name === 'matches' && first !== undefined) return callMethod(first, name, rest);
+  if (name === 'matches' && first !== undefined) return callMethod(first, name, rest, budget);
   const call = Object.hasOwn(FUNCTIONS, name) ? FUNCTIONS[name] : undefined;
   const result = args.length === 1 ? call?.(args[0] ?? null) : undefined;
   if (result === undefined) throw new EvaluationError('no such overload');
   return result;
 }
 
-export function callMethod(on: Value, name: string, args: readonly Value[]): Value {
+export function callMethod(on: Value, name: string, args: readonly Value[], budget: Budget): Value {
   const call = isKnownMethod(name) ? METHODS[name] : undefined;
-  const result = call?.(on, args);
+  const result = call?.(on, args, budget);
   if (result === undefined) throw new EvaluationError('no such overload');
   return result;
 }
@@ -86,24 +87,22 @@ function textOf(value: Value): string | undefined {
   return value === null || typeof value === 'object' ? undefined : String(value);
 }
 
-type Method = (on: Value, args: readonly Value[]) => Value | undefined;
+type Method = (on: Value, args: readonly Value[], budget: Budget) => Value | undefined;
 
 /** A method of strings. */
 const ofText =
-  (call: (text: string, args: readonly Value[]) => Value | undefined): Method =>
-  (on, args) =>
-    typeof on === 'string' ? call(on, args) : undefined;
+  (call: (text: string, args: readonly Value[], budget: Budget) => Value | undefined): Method =>
+  (on, args, budget) =>
+    typeof on === 'string' ? call(on, args, budget) : undefined;
 
 /** A method of strings that takes one string. */
-const withText = (call: (text: string, other: string) => Value): Method =>
-  ofText((text, [other]) => (typeof other === 'string' ? call(text, other) : undefined));
+const withText = (call: (text: string, other: string, budget: Budget) => Value): Method =>
+  ofText((text, [other], budget) => (typeof other === 'string' ? call(text, other, budget) : undefined));
 
 const ofList =
   (call: (list: readonly Value[], args: readonly Value[]) => Value | undefined): Method =>
   (on, args) =>
     isList(on) ? call(on, args) : undefined;
-
-const LONGEST_REPLACEMENT = 100_000;
 
 const METHODS: Readonly<Record<string, Method>> = {
   ...LIBRARY_METHODS,
@@ -111,7 +110,12 @@ const METHODS: Readonly<Record<string, Method>> = {
   startsWith: withText((text, start) => text.startsWith(start)),
   endsWith: withText((text, end) => text.endsWith(end)),
   contains: withText((text, part) => text.includes(part)),
-  matches: withText((text, pattern) => matcher(pattern).test(text)),
+  matches: withText((text, pattern, budget) => compiled(pattern, budget).test(text, budget)),
+  find: withText((text, pattern, budget) => [...compiled(pattern, budget).matches(text, 1, budget)][0] ?? ''),
+  findAll: ofText((text, [pattern, most = -1n], budget) => {
+    if (typeof pattern !== 'string' || typeof most !== 'bigint') return undefined;
+    return [...compiled(pattern, budget).matches(text, most < 0n ? Infinity : Number(most), budget)];
+  }),
   lowerAscii: ofText(text => text.replaceAll(/[A-Z]/g, letter => letter.toLowerCase())),
   upperAscii: ofText(text => text.replaceAll(/[a-z]/g, letter => letter.toUpperCase())),
   trim: ofText(text => text.trim()),
@@ -123,11 +127,19 @@ const METHODS: Readonly<Record<string, Method>> = {
     const kept = parts.slice(0, Math.max(0, Number(limit) - 1));
     return limit === 0n ? [] : [...kept, parts.slice(kept.length).join(separator)];
   }),
-  replace: ofText((text, [from, to]) => {
-    if (typeof from !== 'string' || typeof to !== 'string') return undefined;
-    if ((text.length + 1) * (to.length + 1) > LONGEST_REPLACEMENT)
-      throw new EvaluationError('operation cancelled: actual cost limit exceeded');
-    return text.replaceAll(from, () => to);
+  replace: ofText((text, [from, to, most = -1n], budget) => {
+    if (typeof from !== 'string' || typeof to !== 'string' || typeof most !== 'bigint') return undefined;
+    // Between characters, not between the halves of one.
+    const parts = from === '' ? ['', ...Array.from(text), ''] : text.split(from);
+    const times = most < 0n ? parts.length - 1 : Math.min(Number(most), parts.length - 1);
+    budget.spend((times * to.length) / 10);
+    return (
+      parts.slice(0, times + 1).join(to) +
+      parts
+        .slice(times + 1)
+        .map(part => from + part)
+        .join('')
+    );
   }),
   substring: ofText((text, [from, to]) => {
     const characters = Array.from(text);
@@ -164,11 +176,25 @@ const METHODS: Readonly<Record<string, Method>> = {
   or: (on, [other]) => (on instanceof Optional ? (on.value === undefined ? other : on) : undefined),
 };
 
-function matcher(pattern: string): { test(text: string): boolean } {
+const MAX_COMPILED = 100;
+const COMPILED = new Map<string, Pattern>();
+
+/** Rules use few patterns again and again. */
+function compiled(source: string, budget: Budget): Pattern {
+  const known = COMPILED.get(source);
+  if (known !== undefined) return known;
+  const pattern = readPattern(source, budget);
+  if (COMPILED.size >= MAX_COMPILED) COMPILED.clear();
+  COMPILED.set(source, pattern);
+  return pattern;
+}
+
+function readPattern(source: string, budget: Budget): Pattern {
   try {
-    return compilePattern(pattern);
+    return new Pattern(source, budget);
   } catch (error) {
-    throw new EvaluationError(error instanceof Error ? error.message : 'bad pattern');
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new EvaluationError(`error parsing regexp: ${error.message}`);
   }
 }
 

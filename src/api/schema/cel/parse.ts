@@ -29,7 +29,8 @@ const LEVELS: readonly (readonly Operator[])[] = [
   ['*', '/', '%'],
 ];
 
-const MAX_NESTING = 100;
+/** As on the real server; also for operators one after the other, which are a tree as deep as they are many. */
+const MAX_NESTING = 250;
 
 const KEYWORDS: ReadonlyMap<string, boolean | null> = new Map([
   ['true', true],
@@ -41,6 +42,26 @@ const KEYWORDS: ReadonlyMap<string, boolean | null> = new Map([
 export function parseExpression(source: string): Expression {
   const parser = new Parser(tokensOf(source));
   return parser.whole();
+}
+
+/** Operators of one level from left to right; many of `||` or `&&`, where the order does not matter, as a flat tree. */
+function joined(operands: readonly Expression[], between: readonly Operator[]): Expression {
+  const [operator] = between;
+  if (operator === '||' || operator === '&&') return balanced(operator, operands);
+  if (between.length > MAX_NESTING) throw new SyntaxError('expression nests too deeply');
+  return operands.reduce((left, right, index) => ({
+    is: 'binary',
+    operator: between[index - 1] as Operator,
+    left,
+    right,
+  }));
+}
+
+function balanced(operator: '||' | '&&', operands: readonly Expression[]): Expression {
+  if (operands.length === 1) return operands[0] as Expression;
+  const middle = operands.length >> 1;
+  const [left, right] = [operands.slice(0, middle), operands.slice(middle)];
+  return { is: 'binary', operator, left: balanced(operator, left), right: balanced(operator, right) };
 }
 
 class Parser {
@@ -74,13 +95,15 @@ class Parser {
   #binary(level: number): Expression {
     const operators = LEVELS[level];
     if (operators === undefined) return this.#unary();
-    let left = this.#binary(level + 1);
+    const operands = [this.#binary(level + 1)];
+    const between: Operator[] = [];
     for (;;) {
       const token = this.#token();
       const operator = operators.find(known => known === token.value && token.kind !== 'string');
-      if (operator === undefined) return left;
+      if (operator === undefined) return joined(operands, between);
       this.#at++;
-      left = { is: 'binary', operator, left, right: this.#binary(level + 1) };
+      between.push(operator);
+      operands.push(this.#binary(level + 1));
     }
   }
 
@@ -100,7 +123,8 @@ class Parser {
 
   #member(): Expression {
     let expression = this.#primary();
-    for (;;) {
+    for (let depth = 0; ; depth++) {
+      if (depth > MAX_NESTING) throw new SyntaxError('expression nests too deeply');
       if (this.#accept('.')) {
         const optional = this.#accept('?');
         const name = this.#name();

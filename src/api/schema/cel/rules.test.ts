@@ -101,6 +101,13 @@ describe('expressions', () => {
     ['optional.of(1).value() + optional.none().orValue(2)', 3n],
     ['isURL("https://example.com")', true],
     ["matches('abc', '^a')", true],
+    ["'web-12-3'.find('[0-9]+')", '12'],
+    ["'web'.find('[0-9]+')", ''],
+    ["'web-12-3'.findAll('[0-9]+')", ['12', '3']],
+    ["'web-12-3'.findAll('[0-9]+', 1)", ['12']],
+    ["'web-12-3'.findAll('[0-9]+', 0)", []],
+    ["'a-b-c'.replace('-', '', 1)", 'ab-c'],
+    ["'ab'.replace('', '.')", '.a.b.'],
     ["isIP('::1') && ip('10.0.0.1').family() == 4", true],
     ["isCIDR('10.0.0.0/8') && cidr('fd00::/64').prefixLength() == 64 && !isCIDR('10.0.0.0/33')", true],
     ["url('https://example.com:8443/a?b=c').getPort() + url('/x/y').getEscapedPath()", '8443/x/y'],
@@ -156,7 +163,7 @@ describe('expressions', () => {
     );
     const long = new Map<string, Value>([['self', 'x'.repeat(100_000)]]);
     assert.throws(
-      () => evaluate(parseExpression(Array.from({ length: 500 }, () => 'self').join(' + ')), long),
+      () => evaluate(parseExpression(Array.from({ length: 200 }, () => 'self').join(' + ')), long),
       /cost limit exceeded/,
     );
   });
@@ -258,7 +265,7 @@ describe('rules', () => {
   });
 
   test('that use what we do not have are left alone', () => {
-    assert.deepEqual(lines(schemaWith({ rule: "'a'.findAll('a').size() == 2" }), { min: 1 }), []);
+    assert.deepEqual(lines(schemaWith({ rule: "cidr('10.0.0.0/8').containsIP('11.0.0.1')" }), { min: 1 }), []);
   });
 
   test('are not asked when the shape is wrong', () => {

@@ -1,17 +1,35 @@
+import { Budget, BudgetSpent } from '../budget.ts';
 import type { FieldError, FieldErrorReason } from '../field-error.ts';
 import { entryOf, fieldOf, isObject, sameJson } from '../json.ts';
 import { canonicalJson } from '../list-rules.ts';
 import type { Schema, ValidationRule } from '../schema.ts';
-import { Budget, evaluate, unknownFunctions } from './evaluate.ts';
+import { evaluate, MAX_RULE_STEPS, unknownFunctions } from './evaluate.ts';
 import { type Expression, parseExpression } from './parse.ts';
 import { EvaluationError, Optional, toValue, type Value } from './value.ts';
 
 /** The faults that `x-kubernetes-validations` find. Rules that use functions we do not have are not applied. */
 export function ruleErrors(schema: Schema, value: unknown, old: unknown): FieldError[] {
   const errors: FieldError[] = [];
-  check(schema, value, old, { path: '', budget: new Budget() }, errors);
+  try {
+    check(schema, value, old, { path: '', budget: new Budget(MAX_STEPS) }, errors);
+  } catch (error) {
+    if (!(error instanceof Stopped)) throw error;
+    errors.push(error.fault);
+  }
   return errors;
 }
+
+/** Ends the rules of an object: one of them has taken more steps than it may. */
+class Stopped extends Error {
+  readonly fault: FieldError;
+  constructor(fault: FieldError) {
+    super(fault.detail);
+    this.fault = fault;
+  }
+}
+
+/** Steps that all rules over one object may take, as on the real server. */
+const MAX_STEPS = 10_000_000;
 
 /** What is wrong with the text of a rule; `undefined` when it can be read, whether or not we can apply it. */
 export function ruleFault(rule: string): string | undefined {
@@ -58,7 +76,7 @@ function check(schema: Schema, value: unknown, old: unknown, place: Place, error
   if (old !== undefined && sameJson(value, old)) return;
   const { path, budget } = place;
   const rules = schema['x-kubernetes-validations'];
-  if (rules !== undefined) errors.push(...rules.flatMap(rule => applied(rule, schema, value, old, place)));
+  for (const rule of rules ?? []) errors.push(...applied(rule, schema, value, old, place));
   if (Array.isArray(value)) {
     checkElements(schema, value as unknown[], old, place, errors);
   } else if (isObject(value)) {
@@ -159,26 +177,31 @@ function applied(
     scope.set('oldSelf', optionalOld ? new Optional(before) : (before ?? null));
   }
   try {
-    if (evaluate(expressions.rule, scope, budget) === true) return [];
+    if (evaluate(expressions.rule, scope, new Budget(MAX_RULE_STEPS, budget)) === true) return [];
   } catch (error) {
+    if (error instanceof BudgetSpent) {
+      const what = 'no further validation rules will be run due to call cost exceeds limit for rule';
+      throw new Stopped(fault(rule, schema, path, `'${error.message}': ${what}: ${rule.message ?? rule.rule}`));
+    }
     if (!(error instanceof EvaluationError)) throw error;
     return [fault(rule, schema, path, `${error.message} evaluating rule: ${rule.message ?? rule.rule}`)];
   }
-  return [fault(rule, schema, path, messageOf(rule, expressions.message, scope))];
+  return [fault(rule, schema, path, messageOf(rule, expressions.message, scope, budget))];
 }
 
 function messageOf(
   rule: ValidationRule,
   expression: Expression | undefined,
   scope: ReadonlyMap<string, Value>,
+  budget: Budget,
 ): string {
   const plain = rule.message ?? `failed rule: ${rule.rule.trim()}`;
   if (expression === undefined) return plain;
   try {
-    const text = evaluate(expression, scope);
+    const text = evaluate(expression, scope, new Budget(MAX_RULE_STEPS, budget));
     return typeof text === 'string' && text.trim() !== '' && !/[\r\n]/.test(text) ? text : plain;
   } catch (error) {
-    if (error instanceof EvaluationError) return plain;
+    if (error instanceof EvaluationError || error instanceof BudgetSpent) return plain;
     throw error;
   }
 }

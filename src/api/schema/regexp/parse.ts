@@ -1,34 +1,37 @@
-import { CLASSES, negated, POSIX_CLASSES, type Ranges } from './ranges.ts';
+import { CLASSES, LAST_CODE_POINT, negated, ordered, POSIX_CLASSES, type Ranges } from './ranges.ts';
+import { unicodeClass, withOtherCases } from './unicode.ts';
 
 /** A regular expression in the RE2 language, as a tree. */
 export type Node =
   | { readonly kind: 'chars'; readonly ranges: Ranges }
   | { readonly kind: 'sequence'; readonly parts: readonly Node[] }
   | { readonly kind: 'choice'; readonly parts: readonly Node[] }
-  | { readonly kind: 'repeat'; readonly part: Node; readonly min: number; readonly max: number }
+  | { readonly kind: 'repeat'; readonly part: Node; readonly min: number; readonly max: number; readonly lazy: boolean }
   | { readonly kind: 'assert'; readonly what: Assertion };
 
 export type Assertion = 'text-start' | 'text-end' | 'line-start' | 'line-end' | 'word-boundary' | 'no-word-boundary';
 
-/** RE2's own limit for `{n,m}`. */
+/** Limits of Go's: `{n,m}`, alone or inside each other, and groups inside groups. */
 const MAX_REPEAT = 1000;
-const MAX_NESTING = 100;
+const MAX_NESTING = 1000;
 
-const ANY: Ranges = [[0, 0x10ffff]];
+const ANY: Ranges = [[0, LAST_CODE_POINT]];
 const ANY_BUT_NEWLINE = negated([[10, 10]]);
-const LAST_CODE_POINT = 0x10ffff;
 
 interface Flags {
   readonly ignoreCase: boolean;
   readonly multiLine: boolean;
   readonly dotAll: boolean;
+  /** `U`: repetition is lazy, and greedy with a `?` behind it. */
+  readonly lazy: boolean;
 }
 
 /** Reads a pattern; throws `SyntaxError` for what RE2 does not have either, such as backreferences and look-around. */
 export function parse(source: string): Node {
   const parser = new Parser(source);
-  const node = parser.choice({ ignoreCase: false, multiLine: false, dotAll: false }, 0);
+  const node = parser.choice({ ignoreCase: false, multiLine: false, dotAll: false, lazy: false }, 0);
   if (!parser.atEnd()) throw new SyntaxError('unexpected )');
+  if (repeats(node) > MAX_REPEAT) throw new SyntaxError('invalid repeat count');
   return node;
 }
 
@@ -49,18 +52,27 @@ class Parser {
     const parts: Node[] = [];
     let current = flags;
     let sequence: Node[] = [];
+    let repeated = false;
     while (!this.atEnd() && this.#peek() !== ')') {
+      const bounds = this.#quantifier();
+      if (bounds !== undefined) {
+        if (repeated) throw new SyntaxError('invalid nested repetition operator');
+        const part = sequence.pop();
+        if (part === undefined) throw new SyntaxError('missing argument to repetition operator');
+        const lazy = this.#accept('?') !== current.lazy;
+        sequence.push({ kind: 'repeat', part, min: bounds[0], max: bounds[1], lazy });
+        repeated = true;
+        continue;
+      }
+      repeated = false;
       if (this.#accept('|')) {
         parts.push({ kind: 'sequence', parts: sequence });
         sequence = [];
         continue;
       }
       const changed = this.#flagGroup(current);
-      if (changed !== undefined) {
-        current = changed;
-        continue;
-      }
-      sequence.push(this.#quantified(this.#atom(current, depth)));
+      if (changed !== undefined) current = changed;
+      else for (const part of this.#quoted(current) ?? [this.#atom(current, depth)]) sequence.push(part);
     }
     parts.push({ kind: 'sequence', parts: sequence });
     return parts.length === 1 ? (parts[0] as Node) : { kind: 'choice', parts };
@@ -84,15 +96,11 @@ class Parser {
       case '$':
         return { kind: 'assert', what: flags.multiLine ? 'line-end' : 'text-end' };
       case '[':
-        return { kind: 'chars', ranges: folded(this.#charClass(), flags) };
+        return { kind: 'chars', ranges: this.#charClass(flags) };
       case '(':
         return this.#group(flags, depth);
       case '\\':
         return this.#escape(flags);
-      case '*':
-      case '+':
-      case '?':
-        throw new SyntaxError(`missing argument to repetition operator: ${char}`);
       default:
         return literal(char, flags);
     }
@@ -122,33 +130,34 @@ class Parser {
         return { kind: 'assert', what: 'word-boundary' };
       case 'B':
         return { kind: 'assert', what: 'no-word-boundary' };
-      case 'Q':
-        return this.#quoted(flags);
       default: {
-        const ranges = this.#namedClass(char);
+        const ranges = this.#namedClass(char, flags);
         if (ranges !== undefined) return { kind: 'chars', ranges };
         return literal(this.#escapedChar(char), flags);
       }
     }
   }
 
-  #quoted(flags: Flags): Node {
+  /** `\Q...\E`: every character stands for itself. */
+  #quoted(flags: Flags): Node[] | undefined {
+    if (this.#rest(2) !== '\\Q') return undefined;
+    this.#at += 2;
     const parts: Node[] = [];
-    while (!this.atEnd()) {
-      if (this.#rest(2) === '\\E') {
-        this.#at += 2;
-        break;
-      }
-      parts.push(literal(this.#next(), flags));
-    }
-    return { kind: 'sequence', parts };
+    while (!this.atEnd() && this.#rest(2) !== '\\E') parts.push(literal(this.#next(), flags));
+    this.#at += 2;
+    return parts;
   }
 
-  #namedClass(char: string): Ranges | undefined {
-    const known = CLASSES[char];
-    if (known !== undefined) return known;
-    if (char === 'p' || char === 'P') throw new SyntaxError(`unicode classes are not supported: \\${char}`);
-    return undefined;
+  #namedClass(char: string, flags: Flags): Ranges | undefined {
+    if (char !== 'p' && char !== 'P') return CLASSES[char];
+    const match = /^(?:\{(\^?)([^}]*)\}|()([^{]))/u.exec(this.#rest(64));
+    const ranges = unicodeClass(match?.[2] ?? match?.[4] ?? '');
+    if (match === null || ranges === undefined) {
+      throw new SyntaxError(`invalid character class range: \\${char}${match?.[0] ?? ''}`);
+    }
+    this.#at += Array.from(match[0]).length;
+    const all = folded(ranges, flags);
+    return (char === 'P') === (match[1] === '^') ? all : negated(all);
   }
 
   #escapedChar(char: string): string {
@@ -161,11 +170,16 @@ class Parser {
       this.#at += match[0].length;
       return String.fromCodePoint(code);
     }
-    if (/[A-Za-z0-9]/.test(char)) throw new SyntaxError(`invalid escape sequence: \\${char}`);
+    const octal = /^(?:0[0-7]{0,2}|[1-7][0-7]{1,2})/.exec(char + this.#rest(2));
+    if (octal !== null) {
+      this.#at += octal[0].length - 1;
+      return String.fromCodePoint(Number.parseInt(octal[0], 8));
+    }
+    if (char > '\x7f' || /[A-Za-z0-9]/.test(char)) throw new SyntaxError(`invalid escape sequence: \\${char}`);
     return char;
   }
 
-  #charClass(): Ranges {
+  #charClass(flags: Flags): Ranges {
     const negate = this.#accept('^');
     const ranges: (readonly [number, number])[] = [];
     let first = true;
@@ -180,7 +194,7 @@ class Parser {
         this.#at += posix[0].length;
         continue;
       }
-      const from = this.#classMember();
+      const from = this.#classMember(flags);
       if (typeof from !== 'string') {
         ranges.push(...from);
         continue;
@@ -188,7 +202,7 @@ class Parser {
       let to = from;
       if (this.#peek() === '-' && this.#chars[this.#at + 1] !== ']' && this.#at + 1 < this.#chars.length) {
         this.#at++;
-        const end = this.#classMember();
+        const end = this.#classMember(flags);
         if (typeof end !== 'string') throw new SyntaxError('invalid character class range');
         to = end;
       }
@@ -197,25 +211,15 @@ class Parser {
       ranges.push([low, high]);
     }
     this.#at++;
-    return negate ? negated(ranges) : ranges;
+    const all = folded(ranges, flags);
+    return negate ? negated(all) : all;
   }
 
-  #classMember(): string | Ranges {
+  #classMember(flags: Flags): string | Ranges {
     const char = this.#next();
     if (char !== '\\') return char;
     const escaped = this.#next();
-    return this.#namedClass(escaped) ?? this.#escapedChar(escaped);
-  }
-
-  #quantified(atom: Node): Node {
-    let node = atom;
-    for (let times = 0; ; times++) {
-      const bounds = this.#quantifier();
-      if (bounds === undefined) return node;
-      if (times > 0) throw new SyntaxError('invalid nested repetition operator');
-      this.#accept('?');
-      node = { kind: 'repeat', part: node, min: bounds[0], max: bounds[1] };
-    }
+    return this.#namedClass(escaped, flags) ?? this.#escapedChar(escaped);
   }
 
   #quantifier(): [number, number] | undefined {
@@ -270,6 +274,7 @@ function withFlags(flags: Flags, on: string, off: string): Flags {
     ignoreCase: value('i', flags.ignoreCase),
     multiLine: value('m', flags.multiLine),
     dotAll: value('s', flags.dotAll),
+    lazy: value('U', flags.lazy),
   };
 }
 
@@ -278,20 +283,24 @@ function literal(char: string, flags: Flags): Node {
   return { kind: 'chars', ranges: folded([[code, code]], flags) };
 }
 
-/** Adds the other case of ASCII letters, which is all that patterns for names and addresses need. */
 function folded(ranges: Ranges, flags: Flags): Ranges {
-  if (!flags.ignoreCase) return ranges;
-  const more: (readonly [number, number])[] = [...ranges];
-  for (const [low, high] of ranges) {
-    for (const [from, to, shift] of [
-      [65, 90, 32],
-      [97, 122, -32],
-    ] as const) {
-      const [start, end] = [Math.max(low, from), Math.min(high, to)];
-      if (start <= end) more.push([start + shift, end + shift]);
+  return ordered(flags.ignoreCase ? withOtherCases(ranges) : ranges);
+}
+
+/** How often the innermost part is repeated at most, by counted repetition around it. */
+function repeats(node: Node): number {
+  switch (node.kind) {
+    case 'sequence':
+    case 'choice':
+      return node.parts.reduce((most, part) => Math.max(most, repeats(part)), 1);
+    case 'repeat': {
+      if (node.max === 0) return 1;
+      const counted = node.max === Infinity ? node.min : node.max;
+      return Math.max(1, counted) * repeats(node.part);
     }
+    default:
+      return 1;
   }
-  return more;
 }
 
 function codeOf(char: string): number {

@@ -1,13 +1,13 @@
-/** Sets of code points, as inclusive ranges. */
+/** A set of code points, as inclusive ranges. */
 export type Ranges = readonly (readonly [low: number, high: number])[];
 
-const LAST_CODE_POINT = 0x10ffff;
+export const LAST_CODE_POINT = 0x10ffff;
 
 const DIGIT: Ranges = [[48, 57]];
 const UPPER: Ranges = [[65, 90]];
 const LOWER: Ranges = [[97, 122]];
 const ALPHA: Ranges = [...UPPER, ...LOWER];
-const WORD: Ranges = [...DIGIT, ...ALPHA, [95, 95]];
+const WORD: Ranges = [...DIGIT, ...UPPER, [95, 95], ...LOWER];
 const SPACE: Ranges = [
   [9, 10],
   [12, 13],
@@ -56,18 +56,37 @@ export const POSIX_CLASSES: Readonly<Record<string, Ranges | undefined>> = {
   xdigit: [...DIGIT, [65, 70], [97, 102]],
 };
 
+/** Whether a code point is in ranges that are in order. */
 export function contains(ranges: Ranges, code: number): boolean {
-  for (const [low, high] of ranges) if (code >= low && code <= high) return true;
+  let [from, to] = [0, ranges.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const [low, high] = ranges[middle] as readonly [number, number];
+    if (code < low) to = middle;
+    else if (code > high) from = middle + 1;
+    else return true;
+  }
   return false;
+}
+
+/** The same set in order, without overlaps. */
+export function ordered(ranges: Ranges): Ranges {
+  const result: [number, number][] = [];
+  for (const [low, high] of [...ranges].sort((a, b) => a[0] - b[0])) {
+    const last = result.at(-1);
+    if (last !== undefined && low <= last[1] + 1) last[1] = Math.max(last[1], high);
+    else result.push([low, high]);
+  }
+  return result;
 }
 
 /** Every code point that is not in the ranges. */
 export function negated(ranges: Ranges): Ranges {
   const result: [number, number][] = [];
   let next = 0;
-  for (const [low, high] of [...ranges].sort((a, b) => a[0] - b[0])) {
+  for (const [low, high] of ordered(ranges)) {
     if (low > next) result.push([next, low - 1]);
-    next = Math.max(next, high + 1);
+    next = high + 1;
   }
   if (next <= LAST_CODE_POINT) result.push([next, LAST_CODE_POINT]);
   return result;

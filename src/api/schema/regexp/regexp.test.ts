@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { compilePattern, LONGEST_PATTERN } from './regexp.ts';
+import { Budget, BudgetSpent } from '../budget.ts';
+import { Pattern } from './regexp.ts';
+
+const PLENTY = 1e9;
+const finds = (pattern: string, text: string) => new Pattern(pattern).test(text, new Budget(PLENTY));
 
 describe('patterns', () => {
   const cases: [pattern: string, matching: string[], others: string[]][] = [
@@ -35,12 +39,19 @@ describe('patterns', () => {
     ['^(|a)+$', ['', 'aaa'], ['b']],
     ['^(a*)*$', ['aaa'], ['b']],
     ['\\A\\w\\z', ['a'], ['ab']],
+    ['^\\p{L}+\\pN$', ['äß文1'], ['a-1', 'a']],
+    ['^[\\p{Greek}\\P{L}]+$', ['αβ-1'], ['a']],
+    ['^\\p{^Lu}$', ['a', '1'], ['A']],
+    ['^\\p{Letter}\\p{old_italic}$', ['a𐌀'], ['aa']],
+    ['(?i)^straße$', ['STRAẞE', 'ſTRAßE'], ['STRASSE']],
+    ['(?i)^[^k]$', ['x'], ['k', 'K', '\u212a']],
+    ['^\\012\\0$', ['\n\0'], ['12']],
+    ['^\\Qab\\E*$', ['a', 'abb'], ['abab']],
   ];
   for (const [pattern, matching, others] of cases) {
     test(pattern, () => {
-      const compiled = compilePattern(pattern);
-      for (const text of matching) assert.equal(compiled.test(text), true, JSON.stringify(text));
-      for (const text of others) assert.equal(compiled.test(text), false, JSON.stringify(text));
+      for (const text of matching) assert.equal(finds(pattern, text), true, JSON.stringify(text));
+      for (const text of others) assert.equal(finds(pattern, text), false, JSON.stringify(text));
     });
   }
 
@@ -62,22 +73,70 @@ describe('patterns', () => {
       '\\',
       '\\c',
       '[b-a]',
-      '\\p{L}',
+      '\\p{Nope}',
+      '\\p{Alphabetic}',
+      '\\p{L',
+      '(a{40}){40}',
       '[[:nope:]]',
       '\\x{110000}',
     ];
-    for (const pattern of bad) assert.throws(() => compilePattern(pattern), SyntaxError, pattern);
-    assert.throws(() => compilePattern('a'.repeat(LONGEST_PATTERN + 1)), SyntaxError);
-    assert.throws(() => compilePattern('('.repeat(500) + ')'.repeat(500)), SyntaxError);
-    assert.throws(() => compilePattern('((a{1000}){1000}){1000}'), SyntaxError);
-    assert.throws(() => compilePattern('(((){1000}){1000}){1000}'), SyntaxError);
+    for (const pattern of bad) assert.throws(() => new Pattern(pattern), SyntaxError, pattern);
+    assert.throws(() => new Pattern('('.repeat(5000) + ')'.repeat(5000)), SyntaxError);
+    assert.throws(() => new Pattern('((a{1000}){1000}){1000}'), SyntaxError);
+    assert.throws(() => new Pattern('(((){1000}){1000}){1000}'), SyntaxError);
   });
 
-  test('no pattern takes more than a moment, where backtracking takes for ever', () => {
-    const text = `${'a'.repeat(5000)}!`;
-    for (const pattern of ['^(a+)+$', '^(a|a)*$', '^(a|aa)+$', '(x+x+)+y', '^(([a-z])+.)+[A-Z]([a-z])+$']) {
-      assert.equal(compilePattern(pattern).test(text), false);
+  test('the work grows no faster than the text, where backtracking takes for ever', () => {
+    const patterns = [
+      '^(a+)+$',
+      '^(a|a)*$',
+      '^(a|aa)+$',
+      '(x+x+)+y',
+      '^(([a-z])+.)+[A-Z]([a-z])+$',
+      '[a-q][^u-z]{13}x',
+    ];
+    for (const pattern of patterns) {
+      const steps = (length: number) => {
+        const budget = new Budget(PLENTY);
+        assert.equal(new Pattern(pattern).test(`${'a'.repeat(length)}!`, budget), false);
+        return budget.used;
+      };
+      assert.ok(steps(100_000) <= 10 * steps(10_000), pattern);
     }
+  });
+
+  test('a pattern with thousands of steps is worked out once, not once for every character', () => {
+    const budget = new Budget(10_000_000);
+    assert.equal(new Pattern('(a?){1000}(a){1000}$').test('a'.repeat(100_000), budget), true);
+  });
+
+  test('what would take too long is stopped', () => {
+    const coins = Array.from({ length: 100_000 }, (_, index) => ((index * index) % 7 < 3 ? 'a' : 'b')).join('');
+    const random = coins.replaceAll(/./g, (letter, at: number) => (((at * 2654435761) >>> 7) & 1 ? letter : 'a'));
+    assert.throws(() => new Pattern('a(a|b){900}c').test(random, new Budget(1_000_000)), BudgetSpent);
+    assert.throws(() => [...new Pattern('(a|b)*c').matches(random, Infinity, new Budget(100_000))], BudgetSpent);
+    assert.throws(() => new Pattern('(?:[a-z]{1000}){1}'.repeat(20), new Budget(10_000)), BudgetSpent);
+  });
+
+  test('finds the first match, the preferred one, and all of them', () => {
+    const cases: [pattern: string, text: string, matches: string[]][] = [
+      ['a+', 'caabaaa', ['aa', 'aaa']],
+      ['a+?', 'aab', ['a', 'a']],
+      ['(?U)a+', 'aab', ['a', 'a']],
+      ['a|ab', 'ab', ['a']],
+      ['ab|a', 'ab', ['ab']],
+      ['a*', 'baac', ['', 'aa', '']],
+      ['', '😀x', ['', '', '']],
+      ['\\bx\\b', 'x ax x', ['x', 'x']],
+      ['^a', 'aaa', ['a']],
+      ['(|a)*', 'aa', ['', '', '']],
+      ['(|a)+', 'aa', ['', '', '']],
+      ['[0-9]+\\.[0-9]+', '4.16 and 1.29', ['4.16', '1.29']],
+    ];
+    for (const [pattern, text, matches] of cases) {
+      assert.deepEqual([...new Pattern(pattern).matches(text, Infinity, new Budget(PLENTY))], matches, pattern);
+    }
+    assert.deepEqual([...new Pattern('a').matches('aaa', 2, new Budget(PLENTY))], ['a', 'a']);
   });
 
   test('agrees with JavaScript wherever both know the syntax', () => {
@@ -90,7 +149,7 @@ describe('patterns', () => {
     fc.assert(
       fc.property(pattern, text, (source, value) => {
         assert.equal(
-          compilePattern(source).test(value),
+          finds(source, value),
           new RegExp(source, 'u').test(value),
           `${source} on ${JSON.stringify(value)}`,
         );

@@ -44,19 +44,23 @@ export function policyConf({ blocked = [], allowed = [] }: PolicyScopes = {}): s
   const accept = [{ type: 'insecureAcceptAnything' }];
   const reject = [{ type: 'reject' }];
   const scopes = Object.fromEntries([
-    ...blocked.map(scope => [scope, reject] as const),
     ...allowed.map(scope => [scope, accept] as const),
+    ...blocked.map(scope => [scope, reject] as const),
   ]);
+  const atomicScopes = Object.fromEntries(Object.entries(scopes).filter(([scope]) => ATOMIC_SCOPE.test(scope)));
   const isAnySaid = blocked.length + allowed.length > 0;
   const policy = {
-    default: allowed.length > 0 ? reject : accept,
+    default: allowed.length > 0 && blocked.length === 0 ? reject : accept,
     transports: {
-      ...(isAnySaid && { atomic: scopes, docker: scopes }),
+      ...(isAnySaid && { atomic: atomicScopes, docker: scopes }),
       'docker-daemon': { '': accept },
     },
   };
   return `${JSON.stringify(policy, null, 2)}\n`;
 }
+
+/** What the transport "atomic" reads: one more segment, or a tag of a host's own, and no image could be pulled. */
+const ATOMIC_SCOPE = /^[^/]*(?:\/[^:/]*(?:\/[^:/]*(?::[^:/]*)?)?)?$/;
 
 export interface PolicyScopes {
   readonly blocked?: readonly string[];

@@ -6,11 +6,15 @@ import { type TemplateValues, withoutNewlines } from '../values.ts';
 
 export const KUBELET_CONF_PATH = '/etc/kubernetes/kubelet.conf';
 
+export const KUBELET_CONFIGURATION_KIND = {
+  kind: 'KubeletConfiguration',
+  apiVersion: 'kubelet.config.k8s.io/v1beta1',
+};
+
 /** The kubelet's configuration before anybody changes it. It names the file of its client CA and does not hold it. */
 export function kubeletConfiguration({ clusterDnsIp }: TemplateValues): Record<string, unknown> {
   return {
-    kind: 'KubeletConfiguration',
-    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    ...KUBELET_CONFIGURATION_KIND,
     authentication: { x509: { clientCAFile: '/etc/kubernetes/kubelet-ca.crt' }, anonymous: { enabled: false } },
     cgroupDriver: 'systemd',
     cgroupRoot: '/',
@@ -34,9 +38,11 @@ export function kubeletConfiguration({ clusterDnsIp }: TemplateValues): Record<s
   };
 }
 
-/** The text of a kubelet's configuration file; JSON, which the kubelet reads as YAML. */
+/** The text of a kubelet's configuration file; JSON, which the kubelet reads as YAML, with what Go escapes in it. */
 export function kubeletConfText(configuration: object): string {
-  return `${JSON.stringify(configuration, null, 2)}\n`;
+  const text = JSON.stringify(configuration, null, 2);
+  const escaped = text.replace(/[<>&\u2028\u2029]/g, each => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return `${escaped}\n`;
 }
 
 export const kubeletConf: Template<FileEntry> = values => ({

@@ -11,8 +11,8 @@ import type { PolicyRule, RoleRef, Subject } from 'kubernetes-types/rbac/v1.d.ts
 import { buildProgram } from '../../src/cli/program.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
 import { VERSION } from '../../src/kube/version.ts';
+import { MANIFESTS } from '../cluster/installed.ts';
 import { findKubectl } from '../tools/kubectl.ts';
-import { MANIFESTS } from './installed.ts';
 
 const kubectl = await findKubectl();
 const program = buildProgram('rotunda');
@@ -62,10 +62,9 @@ describe('manifests', { skip: 'missing' in kubectl && kubectl.missing }, () => {
         const role = `${kind} ${kind === 'Role' ? namespace : ''}/${name}`;
         assert.ok(named(kind).has(role), `${idOf(each)}: no ${role}`);
       }
-      for (const { namespace: place, name } of each.subjects ?? []) {
-        // Known by its certificate only.
-        if (name !== 'check-endpoints')
-          assert.ok(accounts.has(`ServiceAccount ${place}/${name}`), `${idOf(each)}: ${name}`);
+      for (const { kind, namespace: place, name } of each.subjects ?? []) {
+        // A user is known by its certificate only.
+        if (kind !== 'User') assert.ok(accounts.has(`ServiceAccount ${place}/${name}`), `${idOf(each)}: ${name}`);
       }
     }
     for (const each of workloads) {

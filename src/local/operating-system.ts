@@ -1,0 +1,44 @@
+import type { Host } from '../daemon/host.ts';
+
+/** Services that come with the image of an operating system, and that agents reload and restart. */
+const SERVICES = [
+  'NetworkManager',
+  'auditd',
+  'chronyd',
+  'crio',
+  'irqbalance',
+  'kubelet',
+  'rpc-statd',
+  'sshd',
+  'systemd-journald',
+  'systemd-sysctl',
+] as const;
+const UNIT_DIRECTORY = '/usr/lib/systemd/system';
+
+/**
+ * What an image of an operating system brings to a local node before anybody configures it: the account that the keys of
+ * administrators belong to, and the services. Nothing of them runs; what is asked of them is written down and goes well.
+ */
+export async function provideOperatingSystem({ accounts, files, services }: Host): Promise<void> {
+  if ((await accounts.uid('core')) === undefined) await accounts.addUser('core', []);
+  for (const service of SERVICES) {
+    const unit = `${service}.service`;
+    // Once: what was disabled since stays so.
+    if ((await files.stat(`${UNIT_DIRECTORY}/${unit}`)) !== undefined) continue;
+    await files.write(`${UNIT_DIRECTORY}/${unit}`, Buffer.from(unitText(service)));
+    if ((await services.isEnabled(unit)) === 'disabled') await services.enable([unit]);
+  }
+}
+
+function unitText(service: string): string {
+  return [
+    '[Unit]',
+    `Description=${service} of a local node, of which nothing runs`,
+    '[Service]',
+    'ExecStart=/usr/bin/true',
+    'ExecReload=/usr/bin/true',
+    '[Install]',
+    'WantedBy=multi-user.target',
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { CONFIG_MAPS, NODES } from '../../src/kube/resource.ts';
+import { startLocalCluster } from '../../src/local/cluster.ts';
+import { kubeApiserverPart } from '../../src/local/kube-apiserver-part.ts';
+import { kubeletPart } from '../../src/local/kubelet-part.ts';
+import { machineConfigPart } from '../../src/local/machine-config-part.ts';
+import { certificate } from '../../src/machine-config/testing.ts';
+import { IMAGE_DIGEST_MIRROR_SETS } from '../../src/machine-config-api/cluster-config.ts';
+import { KUBELET_CONFIGS, MACHINE_CONFIG_POOLS } from '../../src/machine-config-api/machine-config.ts';
+import { CURRENT_CONFIG, DAEMON_STATE } from '../../src/machine-config-api/names.ts';
+import { eventually } from '../tools/eventually.ts';
+
+const run = promisify(execFile);
+const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
+const WORKER = 'worker-0';
+
+test('settings of the cluster reach local nodes: crio is reloaded, maxPods counts, agents can be read', async t => {
+  const dir = mkdtempSync(join(tmpdir(), 'rotunda-machine-config-'));
+  const cluster = await startLocalCluster({
+    dir,
+    controlPlane: 1,
+    workers: 1,
+    keyAlgorithm: 'P-256',
+    programs: { useRealBinaries: false },
+    parts: [kubeApiserverPart, machineConfigPart, kubeletPart],
+  });
+  t.after(async () => {
+    await cluster.close();
+    rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+  });
+  const { kube } = cluster;
+  await cluster.ready();
+  const services = () => readFileSync(join(dir, 'nodes', WORKER, 'var/log/rotunda/services.log'), 'utf8');
+  const worker = () => kube.get(NODES, { name: WORKER });
+  const current = async () => (await worker()).metadata?.annotations?.[CURRENT_CONFIG] ?? '';
+  /** The worker has gone over to another config, and its pool is content. */
+  const updatedFrom = (before: string) =>
+    eventually('the worker has the next config', async () => {
+      const { metadata } = await worker();
+      const state = metadata?.annotations?.[DAEMON_STATE];
+      assert.notEqual(state, 'Degraded', metadata?.annotations?.['machineconfiguration.openshift.io/reason']);
+      const { spec, status } = await kube.get(MACHINE_CONFIG_POOLS, { name: 'worker' });
+      const wanted = spec?.configuration?.name ?? '';
+      return wanted !== before && (await current()) === wanted && state === 'Done' && status?.updatedMachineCount === 1;
+    });
+
+  await t.test('a mirror of images reloads crio', async () => {
+    const before = await current();
+    await kube.create(IMAGE_DIGEST_MIRROR_SETS, {
+      metadata: { name: 'mirrors' },
+      spec: { imageDigestMirrors: [{ source: 'quay.io/a', mirrors: ['mirror.example.com/a'] }] },
+    });
+    await updatedFrom(before);
+    assert.match(services(), /reload crio\.service/);
+  });
+
+  await t.test('a CA of the user restarts crio', async () => {
+    const before = await current();
+    await kube.create(CONFIG_MAPS, {
+      metadata: { namespace: 'openshift-config', name: 'user-ca-bundle' },
+      data: { 'ca-bundle.crt': await certificate('user-ca') },
+    });
+    await updatedFrom(before);
+    assert.match(services(), /restart crio\.service/);
+  });
+
+  await t.test('allocatable pods follow maxPods', async () => {
+    const pods = async () => (await worker()).status?.allocatable?.['pods'];
+    assert.equal(await pods(), '250');
+    await kube.patch(
+      MACHINE_CONFIG_POOLS,
+      { name: 'worker' },
+      { type: 'merge', body: { metadata: { labels: { pods: 'few' } } } },
+    );
+    await kube.create(KUBELET_CONFIGS, {
+      metadata: { name: 'few-pods' },
+      spec: { machineConfigPoolSelector: { matchLabels: { pods: 'few' } }, kubeletConfig: { maxPods: 77 } },
+    });
+    await eventually('maxPods counts', async () => (await pods()) === '77');
+  });
+
+  await t.test('kubectl logs', { skip: hasKubectl ? false : 'kubectl is not installed' }, async () => {
+    const args = ['--kubeconfig', join(dir, 'kubeconfig'), '-n', 'openshift-machine-config-operator'];
+    const [pod = ''] = (
+      await run('kubectl', [
+        ...args,
+        'get',
+        'pods',
+        '-l',
+        'k8s-app=machine-config-daemon',
+        `--field-selector=spec.nodeName=${WORKER}`,
+        '-o',
+        'name',
+      ])
+    ).stdout.split('\n');
+    const { stdout } = await run('kubectl', [...args, 'logs', pod, '-c', 'machine-config-daemon']);
+    assert.match(stdout, /Performing post config change action: reload/);
+  });
+});
