@@ -13,10 +13,10 @@ import { type Api, startApi } from '../../src/api/api.ts';
 import type { Connection } from '../../src/kube/access.ts';
 import { loadAccess } from '../../src/kube/kubeconfig.ts';
 import { CONFIG_MAPS } from '../../src/kube/resource.ts';
-import { eventually } from '../tools/eventually.ts';
+import { eventually, PATIENCE_MS } from '../tools/eventually.ts';
 import { assertExact, assertOrdered, Chronicle, type Heard, idOf, type Selects } from './chronicle.ts';
 import { type Fault, FaultProxy, type FaultProxyOptions } from './fault-proxy.ts';
-import { Follower } from './follower.ts';
+import { Follower, type FollowerOptions } from './follower.ts';
 import { ForeignFollower } from './foreign-follower.ts';
 import { Mutations } from './mutations.ts';
 import { below, type Random, seeded } from './seeded.ts';
@@ -107,7 +107,15 @@ describe(`an informer through ${MUTATIONS} changes over a connection that breaks
     const loseHistory = async () => {
       if (times-- > 0) await compactAfter(mutations);
     };
-    const { proxy, follower } = await follow({ seed: 42, faults: ['compaction'], listFaultShare: 1, loseHistory });
+    // A page that a slow machine gives too late would begin the three anew.
+    const patience = { requestTimeoutMs: PATIENCE_MS };
+    const { proxy, follower } = await follow({
+      seed: 42,
+      faults: ['compaction'],
+      listFaultShare: 1,
+      loseHistory,
+      ...patience,
+    });
     await caughtUp(follower.informer, chronicle);
     await stop(proxy, follower);
     await chronicle.end();
@@ -175,8 +183,8 @@ async function proxyWith(options: Omit<FaultProxyOptions, 'api'>): Promise<Fault
   return proxy;
 }
 
-function followerAt(proxy: FaultProxy, random: Random, labelSelector?: string): Follower {
-  const follower = new Follower(proxy.url, random, labelSelector);
+function followerAt(proxy: FaultProxy, random: Random, options?: FollowerOptions): Follower {
+  const follower = new Follower(proxy.url, random, options);
   endings.push(
     () => follower.kube.close(),
     () => follower.informer.stop(),
@@ -184,15 +192,14 @@ function followerAt(proxy: FaultProxy, random: Random, labelSelector?: string): 
   return follower;
 }
 
-interface FollowOptions extends Omit<FaultProxyOptions, 'api' | 'random'> {
+interface FollowOptions extends Omit<FaultProxyOptions, 'api' | 'random'>, FollowerOptions {
   readonly seed: number;
-  readonly labelSelector?: string;
 }
 
-async function follow({ seed, labelSelector, ...options }: FollowOptions) {
+async function follow({ seed, labelSelector, requestTimeoutMs, ...options }: FollowOptions) {
   const random = seeded(seed);
   const proxy = await proxyWith({ random, ...options });
-  const follower = followerAt(proxy, random, labelSelector);
+  const follower = followerAt(proxy, random, { labelSelector, requestTimeoutMs });
   await follower.informer.start().synced;
   return { proxy, follower };
 }

@@ -12,6 +12,11 @@ const PAGE_SIZE = 60;
 const SILENCE_MS = 100;
 const REQUEST_TIMEOUT_MS = 400;
 
+export interface FollowerOptions {
+  readonly labelSelector?: string | undefined;
+  readonly requestTimeoutMs?: number | undefined;
+}
+
 /** An informer of ConfigMaps at the end of a bad connection, and everything it told. */
 export class Follower {
   readonly heard: Heard[] = [];
@@ -22,8 +27,12 @@ export class Follower {
   /** How far it has got: a list tells of deletions with versions from before. */
   version = 0;
 
-  constructor(url: string, random: Random, labelSelector?: string) {
-    this.kube = new ListHearingKube(url, version => this.#hear({ type: 'LISTED', version }));
+  constructor(
+    url: string,
+    random: Random,
+    { labelSelector, requestTimeoutMs = REQUEST_TIMEOUT_MS }: FollowerOptions = {},
+  ) {
+    this.kube = new ListHearingKube(url, requestTimeoutMs, version => this.#hear({ type: 'LISTED', version }));
     this.informer = new Informer(this.kube, CONFIG_MAPS, {
       selection: { labelSelector },
       backoff: { firstMs: 1, longestMs: 10, random },
@@ -52,8 +61,8 @@ export class Follower {
 class ListHearingKube extends HttpKube {
   readonly #onListed: (version: number) => void;
 
-  constructor(url: string, onListed: (version: number) => void) {
-    super(fixedAccess(url), { requestTimeoutMs: REQUEST_TIMEOUT_MS });
+  constructor(url: string, requestTimeoutMs: number, onListed: (version: number) => void) {
+    super(fixedAccess(url), { requestTimeoutMs });
     this.#onListed = onListed;
   }
 
