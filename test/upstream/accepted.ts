@@ -59,6 +59,11 @@ const ON_PURPOSE: readonly Accepted[] = [
     /listed twice|insecure was changed|digest-only/,
     'a registry that is listed twice',
   ),
+  purpose(
+    'update',
+    /^cannot decide: .*is not valid gzip|^cannot decide by policies/,
+    'a `registries.conf` that is called gzip and is none',
+  ),
   purpose('kernel arguments', /^an open quotation mark/, 'a kernel argument with an open quotation mark'),
   purpose('kernel arguments', /^a blank argument/, 'a blank kernel argument'),
   purpose('kernel arguments', /^white space beyond ASCII/, 'white space beyond ASCII'),
