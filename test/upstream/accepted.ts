@@ -19,8 +19,8 @@ const ON_PURPOSE: readonly Accepted[] = [
   ),
   purpose(
     'ignition bytes',
-    /(?:merge\[\]\.source|links\[\]\.target): is required/,
-    'a stored document may have links without a target, and configs to merge without a source',
+    /(?:merge\[\]\.source|links\[\]\.target): is required|mode: # cannot exceed/,
+    'a stored document may have links without a target, configs to merge without a source, special mode bits',
   ),
   purpose('ContainerRuntimeConfig', /^\/etc\/containers\/storage\.conf/, '`overlaySize: 8Gi` is written as `8Gi`'),
   purpose('ContainerRuntimeConfig', /is more than fits # bits/, 'quantities beyond 2^63-1 wrap around'),
@@ -36,8 +36,20 @@ const ON_PURPOSE: readonly Accepted[] = [
   ),
   purpose(
     'ignition downgrade',
-    /HTTPHeaders in .* are not supported/,
-    'for 2.2, an empty list of HTTP headers is refused',
+    /(?:HTTPHeaders|HTTP proxies) in .* are not supported/,
+    'for 2.2, an empty list of HTTP headers',
+  ),
+  purpose(
+    'ignition downgrade',
+    /storage\.disks: cannot be said/,
+    'for 2.2, partitions that should not exist or are to be wiped',
+  ),
+  purpose('ignition downgrade', /^upstream: panic: reflect/, 'for 2.2, some configs end the process'),
+  purpose('update', /storage\.links\[\]\.target: is required/, 'a stored document may have links without a target'),
+  purpose(
+    'registries, odd scopes',
+    /are the same place with different settings/,
+    '`a.io` and `a.io/` with different settings',
   ),
   purpose('file contents', /missing data prefix/, 'a file without a source'),
   purpose('pools of a node', /theirs error invalid label selector/, 'one bad source stops everything'),
