@@ -63,7 +63,7 @@ export class LoadClient {
   async attempt<T>(path: string, body: object, limitMs = ATTEMPT_LIMIT_MS): Promise<T> {
     if (this.#agent === undefined) {
       const { ca, cert, key } = await this.#material();
-      this.#agent = new Agent({ connections: 1, connect: { ca, cert, key, timeout: limitMs } });
+      this.#agent = new Agent({ allowH2: false, connections: 1, connect: { ca, cert, key, timeout: limitMs } });
     }
     const endpoint = this.#endpoints[this.#next % this.#endpoints.length] as string;
     const response = await request(new URL(path, endpoint), {

@@ -90,7 +90,7 @@ describe('a real etcd', { skip: binary === undefined ? NO_ETCD : false }, () => 
     };
     const readyz = await startReadyz(options, silentLog);
     t.after(() => readyz.stop());
-    const agent = new Agent({ connect: { ca: (await materialFromCluster(cluster.kube)()).ca } });
+    const agent = new Agent({ allowH2: false, connect: { ca: (await materialFromCluster(cluster.kube)()).ca } });
     t.after(() => agent.close());
     const ask = async (path: string) => {
       const { statusCode, body } = await request(new URL(path, readyz.url), { dispatcher: agent });
@@ -230,7 +230,7 @@ describe('a real etcd', { skip: binary === undefined ? NO_ETCD : false }, () => 
     const { readFileSync } = await import('node:fs');
     const ca = readFileSync(bundles, 'utf8');
     const scrape = async (connection: { cert?: string; key?: string }) => {
-      const agent = new Agent({ connect: { ca, ...connection, timeout: PATIENCE_MS } });
+      const agent = new Agent({ allowH2: false, connect: { ca, ...connection, timeout: PATIENCE_MS } });
       t.after(() => agent.close());
       const { statusCode, body } = await request(`https://${node(0).address}:9979/metrics`, {
         dispatcher: agent,

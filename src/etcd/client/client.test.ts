@@ -2,14 +2,15 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
+import { createServer as createTlsServer } from 'node:tls';
 import { withCertificate } from '../../certrotation/secret.ts';
 import { VirtualClock } from '../../kube/clock.ts';
-import { seconds } from '../../kube/duration.ts';
+import { hours, seconds } from '../../kube/duration.ts';
 import { MemoryKube } from '../../kube/memory.ts';
 import { CONFIG_MAPS, NODES, SECRETS } from '../../kube/resource.ts';
-import { issueClient, issueSigner } from '../../pki/issue.ts';
+import { issueClient, issueServing, issueSigner } from '../../pki/issue.ts';
 import { systemKeys } from '../../pki/keys.ts';
-import { encodeCertificates } from '../../pki/pem.ts';
+import { encodeCertificates, encodePrivateKey } from '../../pki/pem.ts';
 import type { MemberHealth } from '../quorum/member.ts';
 import { FakeMembers } from '../quorum/testing.ts';
 import { NOW } from '../testing.ts';
@@ -205,6 +206,37 @@ test('a call has one limit for all endpoints, and one that keeps silent leaves h
   // A handshake that never ends does not hold it up.
   await assert.rejects(client.members(), error => endpoints.every(url => (error as Error).message.includes(url)));
   assert.deepEqual(limits, [150, 75, 75]);
+});
+
+test('etcd is asked over HTTP/1.1 although it prefers HTTP/2, where a call that is given up costs the process', async t => {
+  const signer = await issueSigner({
+    commonName: 'etcd',
+    lifetimeMs: hours(1),
+    now: new Date(),
+    keys: systemKeys,
+    algorithm: 'P-256',
+  });
+  const { chain, key } = await issueServing({
+    signer,
+    hostnames: ['127.0.0.1'],
+    lifetimeMs: hours(1),
+    now: new Date(),
+    keys: systemKeys,
+    algorithm: 'P-256',
+  });
+  const pair = { cert: encodeCertificates(chain), key: encodePrivateKey(key) };
+  const protocols: (string | false | null)[] = [];
+  const server = createTlsServer({ ...pair, ALPNProtocols: ['h2', 'http/1.1'] }, socket => {
+    protocols.push(socket.alpnProtocol);
+    socket.on('error', () => {}).destroy();
+  });
+  t.after(() => server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const client = new GatewayClient([url], { ca: encodeCertificates(signer.chain), ...pair });
+  t.after(() => client.close());
+  await assert.rejects(client.members());
+  assert.deepEqual(new Set(protocols), new Set(['http/1.1']));
 });
 
 test('endpoints come from the ConfigMap, or from the nodes; certificates from the cluster, and never half of them', async () => {

@@ -36,6 +36,8 @@ export class GatewayClient {
     this.material = material;
     this.#limitMs = requestMs;
     this.#agent = new Agent({
+      // Over HTTP/2, which etcd would choose, a call that is given up can make Node's session fill the memory and never come back.
+      allowH2: false,
       connections: 1,
       maxResponseSize: LARGEST_ANSWER_BYTES,
       connect: { ca: material.ca, cert: material.cert, key: material.key, timeout: dialMs, minVersion: 'TLSv1.2' },

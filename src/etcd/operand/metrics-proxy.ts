@@ -60,6 +60,7 @@ export async function startMetricsProxy(
     agent?.close().catch(() => {});
     material = next;
     agent = new Agent({
+      allowH2: false,
       connections: 2,
       maxResponseSize: LARGEST_METRICS_BYTES,
       connect: { ...next, timeout: SCRAPE_LIMIT_MS },
