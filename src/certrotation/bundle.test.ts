@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { MemoryKube } from '../kube/memory.ts';
 import { CONFIG_MAPS } from '../kube/resource.ts';
 import type { Certificate } from '../pki/certificate.ts';
 import { encodeCertificates, readCertificates } from '../pki/pem.ts';
@@ -101,6 +102,40 @@ describe('bundle decisions (spec 10, 4.4)', () => {
 });
 
 describe('ensuring the bundle (spec 10, 7.2)', () => {
+  test('B-1 and B-8: what cannot be read or would be empty is an error that names it, and stays', async () => {
+    const cases = [
+      [bundle('garbage'), signer, 'BUNDLE_UNREADABLE'],
+      [bundle(encodeCertificates([expired])), { ...signer, certificate: expired }, 'BUNDLE_WOULD_BE_EMPTY'],
+    ] as const;
+    for (const [configMap, by, code] of cases) {
+      const rotation = testRotation();
+      const stored = await rotation.kube.create(CONFIG_MAPS, configMap);
+      await assert.rejects(ensureBundle(CONFIG, by, rotation), { code, message: /^configmap\/bundle -n ns: / });
+      assert.deepEqual(await rotation.kube.get(CONFIG_MAPS, CONFIG), stored);
+    }
+  });
+
+  test('7.2: an API that stores no bundle is an error', async () => {
+    const kube = new MemoryKube();
+    const create = kube.create.bind(kube);
+    kube.create = (resource, object) => create(resource, { ...object, data: {} });
+    await assert.rejects(ensureBundle(CONFIG, signer, testRotation(kube)), { code: 'BUNDLE_MISSING' });
+  });
+
+  test('10: the event of need says why', async () => {
+    const cases = [
+      [{ metadata: CONFIG }, 'configmap is empty'],
+      [bundle(encodeCertificates([older])), 'signer update ns/signer'],
+      [bundle(encodeCertificates(sorted(current, expired))), 'expired certificates leave'],
+    ] as const;
+    for (const [configMap, reason] of cases) {
+      const rotation = testRotation();
+      await rotation.kube.create(CONFIG_MAPS, configMap);
+      await ensureBundle(CONFIG, signer, rotation);
+      assert.equal(rotation.events.events[0]?.message, `"bundle" in "ns" requires a new cert: ${reason}`);
+    }
+  });
+
   test('B-7: created with label and event, then left alone', async () => {
     const rotation = testRotation();
     const result = await ensureBundle(CONFIG, signer, rotation);
@@ -147,6 +182,15 @@ describe('ensuring the bundle (spec 10, 7.2)', () => {
       rotation.events.events.map(({ reason }) => reason),
       ['ConfigMapUpdated'],
     );
+  });
+
+  test('M-2: a bundle that is missing gets its metadata, also in recovery mode', async () => {
+    const rotation = testRotation();
+    const config = { ...CONFIG, additionalAnnotations: { description: 'd' }, refreshOnlyWhenExpired: true };
+    await ensureBundle(config, signer, rotation);
+    assert.deepEqual((await rotation.kube.get(CONFIG_MAPS, CONFIG)).metadata?.annotations, {
+      'openshift.io/description': 'd',
+    });
   });
 });
 

@@ -153,6 +153,27 @@ describe('the type of a Secret (spec 10, Y-1 to Y-4 and 8.4)', () => {
     );
   });
 
+  for (const [kept, missing] of [
+    ['tls.crt', 'tls.key'],
+    ['tls.key', 'tls.crt'],
+  ] as const) {
+    test(`Y-3: nor does a wrong type keep ${kept} without ${missing}`, async () => {
+      const data = { [kept]: healthy.data?.[kept] as string };
+      const { rotation } = await seeded({ ...healthy, type: 'Opaque', data });
+      const result = await ensureSigner(SIGNER, rotation);
+      assert.ok(result.outcome === 'ready' && result.regenerated);
+      assert.notEqual((await rotation.kube.get(SECRETS, SIGNER)).data?.[kept], data[kept]);
+    });
+  }
+
+  test('Y-1: a signer that cannot be used gets its type all the same, with its content, and is an error', async () => {
+    const data = { ...healthy.data, 'tls.key': Buffer.from('nonsense').toString('base64') };
+    const { rotation } = await seeded({ ...healthy, type: 'Opaque', data });
+    await assert.rejects(ensureSigner(SIGNER, rotation), { name: 'PkiError' });
+    const after = await rotation.kube.get(SECRETS, SIGNER);
+    assert.deepEqual([after.type, after.data], ['kubernetes.io/tls', data]);
+  });
+
   const sooner: [string, Record<string, string>, string][] = [
     ['D-1', {}, 'missing notAfter'],
     ['S-2 and T-2', timeAnnotations(-20, -10), 'already expired'],
@@ -248,6 +269,19 @@ describe('writes (spec 10, 8.1)', () => {
     assert.ok(result.outcome === 'ready' && !result.regenerated);
     assert.deepEqual(await rotation.kube.get(SECRETS, SIGNER), stored);
     assert.deepEqual(rotation.events.events, []);
+  });
+
+  test('W-3: a create in a namespace that is not there is an error, not a race', async () => {
+    const kube = new MemoryKube();
+    kube.create = () => Promise.reject(new KubeError(404, 'NotFound', 'namespaces "ns" not found'));
+    await assert.rejects(ensureSigner(SIGNER, testRotation(kube)), /namespaces "ns" not found/);
+  });
+
+  test('W-3: a target that somebody else created meanwhile is lost', async () => {
+    const kube = new MemoryKube();
+    kube.create = () => Promise.reject(new KubeError(409, 'AlreadyExists', 'exists'));
+    const ca = await testCA('ca');
+    assert.deepEqual(await ensureTarget(TARGET, ca, ca.chain, testRotation(kube)), { outcome: 'lost' });
   });
 
   test('10: a failing update is reported and thrown', async () => {

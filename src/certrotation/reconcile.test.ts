@@ -165,6 +165,14 @@ describe('reporting (spec 10, 9)', () => {
     );
   });
 
+  test('R-3: a report that fails after a pass that did not is the error as it came', async () => {
+    const failure = new Error('the status cannot be written');
+    await assert.rejects(
+      reconcileUnit(UNIT, testRotation(), () => Promise.reject(failure)),
+      failure,
+    );
+  });
+
   test('R-4: run once goes on after failures and returns all of them', async () => {
     const rotation = testRotation();
     const broken = { ...UNIT, name: 'Broken', signer: { ...UNIT.signer, refreshMs: 0 } };

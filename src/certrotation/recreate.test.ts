@@ -5,14 +5,18 @@ import { ConnectionError, KubeError } from '../kube/error.ts';
 import { MemoryKube } from '../kube/memory.ts';
 import type { Kube } from '../kube/port.ts';
 import { SECRETS } from '../kube/resource.ts';
+import { formatRfc3339 } from '../kube/time.ts';
 import { MANAGED_CERTIFICATE_TYPE } from './annotations.ts';
 import { bringBack, RECREATED, SET_ASIDE_TYPE } from './recreate.ts';
 import { ensureSigner } from './signer.ts';
-import { SIGNER, secretOf, testCA, testRotation } from './testing.ts';
+import { ensureTarget } from './target.ts';
+import { NOW, SIGNER, secretOf, TARGET, testCA, testRotation } from './testing.ts';
 
 const ASIDE = { namespace: 'ns', name: 'signer.set-aside.rotunda.dev' };
 const OWNER = { apiVersion: 'v1', kind: 'ConfigMap', name: 'o', uid: '7' };
-const ca = secretOf(await testCA('ns_signer@1'));
+const NOW_TEXT = formatRfc3339(NOW);
+const signer = await testCA('ns_signer@1');
+const ca = secretOf(signer);
 const WRONG: Secret = {
   ...ca,
   type: 'SecretTypeTLS',
@@ -72,15 +76,94 @@ describe('a Secret whose type is wrong is made anew (spec 10, Y-1, Y-2 and 8.4)'
     assert.deepEqual(await secrets(kube), [changed]);
   });
 
-  test('the answer to the delete is lost: the copy stays, since it may be all there is', async () => {
+  const unclear = [
+    new ConnectionError('ECONNRESET', 'the connection broke'),
+    new KubeError(500, 'InternalError', 'etcdserver: request timed out'),
+    new KubeError(504, 'Timeout', 'the request timed out'),
+  ];
+  for (const answer of unclear) {
+    test(`the delete is answered by "${answer.message}": the copy stays, since it may be all there is`, async () => {
+      const { kube, uid } = await cluster();
+      const remove: Kube['delete'] = async (...call) => {
+        await kube.delete(...call);
+        throw answer;
+      };
+      await assert.rejects(ensureSigner(SIGNER, testRotation(over(kube, { delete: remove }))), answer);
+      await ensureSigner(SIGNER, testRotation(kube));
+      await assertWhole(kube, uid);
+    });
+  }
+
+  test('another process deleted it a moment earlier: the copy stays, and nothing is lost', async () => {
     const { kube, uid } = await cluster();
     const remove: Kube['delete'] = async (...call) => {
       await kube.delete(...call);
-      throw new ConnectionError('ECONNRESET', 'the connection broke');
+      return kube.delete(...call);
     };
-    await assert.rejects(ensureSigner(SIGNER, testRotation(over(kube, { delete: remove }))), /the connection broke/);
+    const rotation = testRotation(over(kube, { delete: remove }));
+    assert.deepEqual(await ensureSigner(SIGNER, rotation), { outcome: 'lost' });
     await ensureSigner(SIGNER, testRotation(kube));
     await assertWhole(kube, uid);
+  });
+
+  test('an update that fails for another reason is no reason to delete anything', async () => {
+    const { kube } = await cluster();
+    const before = await secrets(kube);
+    const update = () => Promise.reject(new KubeError(403, 'Forbidden', 'not you'));
+    await assert.rejects(ensureSigner(SIGNER, testRotation(over(kube, { update }))), /not you/);
+    assert.deepEqual(await secrets(kube), before);
+  });
+
+  const races: [who: string, verb: 'create' | 'update', error: KubeError][] = [
+    ['another process sets a copy aside', 'create', new KubeError(409, 'AlreadyExists', 'exists')],
+    ['another process changes the copy', 'update', new KubeError(409, 'Conflict', 'changed')],
+    ['another process clears the copy', 'update', new KubeError(404, 'NotFound', 'gone')],
+  ];
+  for (const [who, verb, error] of races) {
+    test(`${who} meanwhile: nothing is deleted`, async () => {
+      const { kube } = await cluster();
+      if (verb === 'update') await kube.create(SECRETS, { metadata: ASIDE, type: SET_ASIDE_TYPE });
+      const before = await secrets(kube);
+      const call: Kube['create'] = (resource, object) =>
+        object.metadata?.name === ASIDE.name ? Promise.reject(error) : kube[verb](resource, object);
+      const rotation = testRotation(over(kube, { [verb]: call }));
+      assert.deepEqual(await ensureSigner(SIGNER, rotation), { outcome: 'lost' });
+      assert.deepEqual(await secrets(kube), before);
+    });
+  }
+
+  test('a copy that cannot be set aside is an error, and nothing is deleted', async () => {
+    const { kube } = await cluster();
+    const before = await secrets(kube);
+    const create = () => Promise.reject(new KubeError(403, 'Forbidden', 'not you'));
+    await assert.rejects(ensureSigner(SIGNER, testRotation(over(kube, { create }))), /not you/);
+    assert.deepEqual(await secrets(kube), before);
+  });
+
+  test('a create that goes on failing ends the pass; the next one brings the Secret back', async () => {
+    const { kube, uid } = await cluster();
+    const create: Kube['create'] = (resource, object) =>
+      object.metadata?.name === 'signer'
+        ? Promise.reject(new KubeError(500, 'InternalError', 'etcd is away'))
+        : kube.create(resource, object);
+    const rotation = testRotation(over(kube, { create }));
+    const failed = assert.rejects(ensureSigner(SIGNER, rotation), /etcd is away/);
+    for (let round = 0; round < 10; round++) await rotation.clock.advance(10_000);
+    await failed;
+    await ensureSigner(SIGNER, testRotation(kube));
+    await assertWhole(kube, uid);
+  });
+
+  test('who brings it back and finds that another process has done so leaves it to the next pass', async () => {
+    const { kube } = await cluster();
+    const stopped = new StoppedAfter(5);
+    await Promise.race([ensureSigner(SIGNER, testRotation(stopped.over(kube))), stopped.happened]);
+    const create = () => Promise.reject(new KubeError(409, 'AlreadyExists', 'exists'));
+    const behind = testRotation(over(kube, { create }));
+    assert.deepEqual(await ensureSigner(SIGNER, behind), { outcome: 'lost' });
+    assert.deepEqual(await ensureTarget({ ...SIGNER, creator: TARGET.creator }, signer, signer.chain, behind), {
+      outcome: 'lost',
+    });
   });
 
   test('a copy that another process has written again meanwhile is not cleared', async () => {
@@ -109,6 +192,22 @@ describe('a Secret whose type is wrong is made anew (spec 10, Y-1, Y-2 and 8.4)'
     await ensureSigner(SIGNER, testRotation(kube));
     await assert.rejects(kube.get(SECRETS, ASIDE), { code: 404 });
   });
+
+  const needed: [why: string, change: (secret: Secret) => Secret][] = [
+    ['has the wrong type again', secret => ({ ...secret, type: 'Opaque' })],
+    ['is being deleted', secret => ({ ...secret, metadata: { ...secret.metadata, deletionTimestamp: NOW_TEXT } })],
+  ];
+  for (const [why, change] of needed) {
+    test(`the copy of a Secret that ${why} is not cleared: whoever is at it may need it`, async () => {
+      const kube = new MemoryKube();
+      const metadata = { ...ca.metadata, annotations: { ...ca.metadata?.annotations, [RECREATED]: '1' } };
+      await kube.create(SECRETS, change({ ...ca, metadata }));
+      await kube.create(SECRETS, { metadata: ASIDE, type: SET_ASIDE_TYPE, data: { secret: 'e30=' } });
+      const update = () => Promise.reject(new KubeError(403, 'Forbidden', 'not you'));
+      await ensureSigner(SIGNER, testRotation(over(kube, { update }))).catch(() => {});
+      assert.deepEqual((await kube.get(SECRETS, ASIDE)).data, { secret: 'e30=' });
+    });
+  }
 
   test('a copy that cannot be read is an error that quotes nothing of it', async () => {
     const { kube } = await cluster();

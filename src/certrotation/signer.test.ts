@@ -5,9 +5,10 @@ import { days, seconds } from '../kube/duration.ts';
 import { SECRETS } from '../kube/resource.ts';
 import { PkiError } from '../pki/error.ts';
 import { type Annotations, NOT_AFTER, NOT_BEFORE } from './annotations.ts';
+import { rotationUnit } from './config.ts';
 import { CertRotationError } from './error.ts';
 import { decideSigner, decideSignerByAnnotations, ensureSigner } from './signer.ts';
-import { at, NOW, SIGNER, secretOf, testCA, testRotation, timeAnnotations } from './testing.ts';
+import { at, NOW, SIGNER, secretOf, testCA, testRotation, timeAnnotations, UNIT } from './testing.ts';
 
 const POLICY = { validityMs: seconds(1000), refreshMs: seconds(500) };
 
@@ -189,9 +190,11 @@ describe('signer content (spec 10, 4.5 and 4.6)', () => {
       keys: rotation.keys,
       algorithm: 'P-256',
     });
-    await rotation.kube.create(SECRETS, secretOf(leaf));
-    await assert.rejects(ensureSigner(SIGNER, rotation), (error: PkiError) => error.code === 'NOT_A_CA');
+    const stored = await rotation.kube.create(SECRETS, secretOf(leaf));
+    const config = { ...SIGNER, additionalAnnotations: { description: 'not there yet' } };
+    await assert.rejects(ensureSigner(config, rotation), (error: PkiError) => error.code === 'NOT_A_CA');
     assert.deepEqual(rotation.events.events, []);
+    assert.deepEqual(await rotation.kube.get(SECRETS, SIGNER), stored);
   });
 
   for (const field of ['validityMs', 'refreshMs'] as const) {
@@ -201,6 +204,16 @@ describe('signer content (spec 10, 4.5 and 4.6)', () => {
       assert.match(error.message, /^(Validity|Refresh) of ns\/signer must be more than 0s, found 0s$/);
     });
   }
+
+  test('X-4: a unit is refused for its signer as for its target', () => {
+    for (const role of ['signer', 'target'] as const) {
+      for (const refreshMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
+        const unit = { ...UNIT, [role]: { ...UNIT[role], refreshMs } };
+        assert.throws(() => rotationUnit(unit), { code: 'INVALID_CONFIG' }, `${role} ${refreshMs}`);
+      }
+    }
+    assert.equal(rotationUnit(UNIT), UNIT);
+  });
 
   const broken: [string, Record<string, string>, RegExp][] = [
     ['tls.crt is empty', { 'tls.crt': '' }, /^certFile missing$/],

@@ -205,6 +205,13 @@ describe('host names (spec 10, H-1 and 6)', () => {
     assert.equal(hostnameDifference('127.0.0.1,2001:db8::a,::1,localhost', required), undefined);
   });
 
+  test('H-1: one name too many is a difference, and so is one too few', () => {
+    const told = (surplus: string, missing: string) =>
+      `"${surplus}" are existing and not required, "${missing}" are required and not existing`;
+    assert.equal(hostnameDifference('a,b', ['a']), told('b', ''));
+    assert.equal(hostnameDifference('a', ['a', 'b']), told('', 'b'));
+  });
+
   test('H-1: a long list is told in full', () => {
     const hosts = Array.from({ length: 1000 }, (_, index) => `host-${String(index).padStart(4, '0')}`);
     assert.equal(
@@ -299,6 +306,19 @@ describe('making targets (spec 10, 5.2, 6 and 7.3)', () => {
     );
   });
 
+  test('V-3: nor does one of a creator that does not keep to that: it is not stored', async () => {
+    const [short, long] = [await testCA('ca', -1, 1000), await testCA('ca', -1, 2000)];
+    const creator: CertCreator = { ...client, make: request => client.make({ ...request, signer: long }) };
+    const rotation = testRotation();
+    await assert.rejects(ensureTarget({ ...TARGET, creator }, short, short.chain, rotation), { code: 'INVARIANT' });
+    await assert.rejects(rotation.kube.get(SECRETS, TARGET), /not found/);
+  });
+
+  test('X-4: a target that would rotate on every sync is refused', async () => {
+    const config = { ...TARGET, refreshMs: 0 };
+    await assert.rejects(ensureTarget(config, old, old.chain, testRotation()), { code: 'INVALID_CONFIG' });
+  });
+
   test('V-4: an expired signer signs nothing', async () => {
     const signer = await testCA('ca', -100, -1);
     const rotation = testRotation();
@@ -343,6 +363,11 @@ describe('signer change (spec 10, 6.5)', () => {
   test('a reason of the wrapped creator wins', () => {
     const decision = followSigner(client).decide(question({ metadata: { name: 't' } }));
     assert.equal((decision as { reason: string }).reason, 'missing notAfter');
+  });
+
+  test('a target of the current signer stays', async () => {
+    const { secret } = ready(await ensureTarget(TARGET, old, old.chain, testRotation()));
+    assert.equal(followSigner(client).decide(question(secret)).action, 'keep');
   });
 
   test('signed by another key under the same name', async () => {
