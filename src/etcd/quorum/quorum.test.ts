@@ -133,6 +133,24 @@ describe('whether a certificate may change', () => {
     );
   });
 
+  const later: [why: string, question: QuorumQuestion, error: RegExp | undefined][] = [
+    ['an installation opens nothing', question('++-', { bootstrap: 'progressing' }), /found 2 healthy member\(s\)/],
+    ['nor does its ConfigMap that is gone', question('++-', { bootstrap: undefined }), /found 2 healthy member\(s\)/],
+    ['learners count (T-3)', question('++l'), undefined],
+    [
+      'too few are told as such (N-9)',
+      question('++'),
+      /^CheckSafeToScaleCluster found 2 healthy member\(s\) out of the 3 required by the HAScalingStrategy$/,
+    ],
+  ];
+  for (const [why, asked, error] of later) {
+    test(`the rule of 4.17: ${why}`, () => {
+      const answer = decideQuorum(asked, RULE_LATER);
+      if (error === undefined) assert.ok(answer.safe);
+      else assert.match(answer.safe ? '' : answer.error, error);
+    });
+  }
+
   test('where upstream says no, we say no: our rule only ever closes gaps', () => {
     const kinds = fc.stringMatching(/^[+\-lu]{0,7}$/);
     const rollout = fc.constantFrom(SETTLED, ROLLING, NEW);
@@ -241,10 +259,10 @@ test('phases of a cluster', () => {
 test('a node on its way back to an earlier revision is a rollout too (N-5)', () => {
   const nodeStatuses = [{ nodeName: 'master-0', currentRevision: 3, targetRevision: 2 }];
   assert.equal(isRolloutInProgress({ latestAvailableRevision: 3, nodeStatuses }), true);
-  assert.equal(
-    isRolloutInProgress({ latestAvailableRevision: 3, nodeStatuses: [{ nodeName: 'a', currentRevision: 3 }] }),
-    false,
-  );
+  for (const targetRevision of [0, 3]) {
+    const arrived = [{ nodeName: 'master-0', currentRevision: 3, targetRevision }];
+    assert.equal(isRolloutInProgress({ latestAvailableRevision: 3, nodeStatuses: arrived }), false);
+  }
 });
 
 describe('the override for unsafe clusters (Q-4)', () => {
@@ -273,6 +291,11 @@ describe('the override for unsafe clusters (Q-4)', () => {
       else assert.throws(() => isUnsafeOverride(overrides), { message: answer });
     });
   }
+});
+
+test('overrides that are too long are refused, whatever they say (Q-4)', () => {
+  const filler = `# ${'x'.repeat(64 * 1024)}`;
+  assert.throws(() => isUnsafeOverride(`a: 1\n${filler}`), { message: /expected at most 65536 characters, found / });
 });
 
 describe('the member of an installer (B-5, Q-3)', () => {
