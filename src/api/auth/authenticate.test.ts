@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
+import { createPublicKey } from 'node:crypto';
 import { before, describe, it } from 'node:test';
 import { VirtualClock } from '../../kube/clock.ts';
 import { days, seconds } from '../../kube/duration.ts';
 import type { CertificateAndKey } from '../../pki/authority.ts';
 import type { Certificate } from '../../pki/certificate.ts';
-import { issueClient, issueServing, issueSigner } from '../../pki/issue.ts';
+import { issueClient, issueForPublicKey, issueServing, issueSigner } from '../../pki/issue.ts';
 import { seededKeys } from '../../pki/keys.ts';
 import { createAuthenticator } from './authenticate.ts';
 import { createCertificateAuthenticator } from './certificate.ts';
@@ -79,6 +80,15 @@ describe('client certificates', () => {
       const answer = authenticator.authenticateChain(chain);
       return answer.ok ? '' : answer.why;
     };
+    const nameless = await issueForPublicKey({
+      ...context,
+      signer: ca,
+      publicKey: createPublicKey(admin.key),
+      subject: { commonName: '', organizations: ['system:masters'] },
+      extKeyUsages: ['clientAuth'],
+      lifetimeMs: days(1),
+    });
+    assert.match(whyNot([nameless.der]), /has no common name/);
     assert.match(whyNot(chainOf(serving)), /does not verify/);
     assert.match(whyNot([Buffer.from('garbage')]), /not a certificate/);
     assert.match(whyNot([]), /no certificate/);

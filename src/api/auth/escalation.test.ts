@@ -116,6 +116,20 @@ describe('escalation', () => {
         }),
     ],
     [
+      'aggregates nothing',
+      [READ_PODS],
+      c => checkRoleWrite(c, { ...write([READ_PODS]), aggregationRule: { clusterRoleSelectors: [] } }),
+    ],
+    [
+      'only removes a finalizer of a binding, even to a role that is gone',
+      [],
+      c => {
+        const bound = binding('x', 'ClusterRole', 'gone', [USER_ALICE]);
+        const held = { ...bound, metadata: { ...bound.metadata, finalizers: ['f'], resourceVersion: '1' } };
+        checkBindingWrite(c, bound, held);
+      },
+    ],
+    [
       'binds a role it has',
       [READ_PODS],
       c => checkBindingWrite(c, binding('x', 'ClusterRole', 'reader', [USER_ALICE])),

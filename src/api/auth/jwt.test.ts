@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict';
-import { createHmac, createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { createHmac, createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { jsonWebKeySet, type SigningKey, signingKey, signJwt, verificationKey, verifyJwt } from './jwt.ts';
+import {
+  jsonWebKeySet,
+  MAX_TOKEN_LENGTH,
+  type SigningKey,
+  signingKey,
+  signJwt,
+  verificationKey,
+  verifyJwt,
+} from './jwt.ts';
 
 const p256 = (): KeyObject => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
 const key = signingKey(p256());
@@ -30,6 +38,18 @@ describe('JSON Web Tokens', () => {
     createHmac('sha256', publicHalf(rsa).key.export({ type: 'spki', format: 'pem' }))
       .update(text)
       .digest('base64url');
+  /** Everything about it holds but what it says. */
+  const signed = (fields: object, claims: unknown) => {
+    const text = `${encode(fields)}.${encode(claims)}`;
+    const made = sign('sha256', Buffer.from(text), { key: key.key, dsaEncoding: 'ieee-p1363' });
+    return `${text}.${made.toString('base64url')}`;
+  };
+  const ES256 = { alg: 'ES256' };
+
+  it('who holds the key may write a token by hand', () => {
+    assert.deepEqual(verifyJwt(signed(ES256, { sub: 'a' }), keys), { ok: true, claims: { sub: 'a' } });
+  });
+
   const bad: [rule: string, token: string][] = [
     ['empty', ''],
     ['two parts', `${header}.${payload}`],
@@ -41,11 +61,13 @@ describe('JSON Web Tokens', () => {
       'our public key as a password',
       `${encode({ alg: 'HS256' })}.${payload}.${hmac(`${encode({ alg: 'HS256' })}.${payload}`)}`,
     ],
-    ['critical extension', `${encode({ alg: 'ES256', crit: ['b64'] })}.${payload}.${signature}`],
+    ['critical extension', signed({ ...ES256, crit: ['b64'] }, { sub: 'a' })],
     ['padding', `${header}.${payload}.${signature}=`],
-    ['claims are a list', `${header}.${encode([])}.${signature}`],
+    ['claims are a list', signed(ES256, [])],
+    ['claims are a text', signed(ES256, 'sub')],
+    ['claims are nothing', signed(ES256, null)],
     ['a key we do not have', signJwt({ sub: 'a' }, otherKey)],
-    ['too long', `${header}.${'a'.repeat(20_000)}.${signature}`],
+    ['too long', signed(ES256, { sub: 'a'.repeat(MAX_TOKEN_LENGTH) })],
   ];
   for (const [rule, token] of bad) {
     it(`refused: ${rule}`, () => {
@@ -69,6 +91,9 @@ describe('JSON Web Tokens', () => {
     assert.throws(() => signingKey(generateKeyPairSync('ed25519').privateKey), TypeError);
     assert.throws(() => signingKey(generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey), TypeError);
     assert.throws(() => signingKey(generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey), TypeError);
+    // It verifies nothing but RSA-PSS, which is another algorithm than the one its size would name.
+    assert.throws(() => signingKey(generateKeyPairSync('rsa-pss', { modulusLength: 2048 }).privateKey), TypeError);
+    assert.equal(verificationKey(rsa.key).algorithm, 'RS256');
   });
 
   it('the key set holds public halves only', () => {

@@ -195,6 +195,25 @@ describe('service account tokens', () => {
     assert.equal(who(token, verifier), 'token has been invalidated');
   });
 
+  it('a token in a Secret that names another account than its sub is nobody', () => {
+    const { verifier, found } = world();
+    const claims = {
+      iss: 'kubernetes/serviceaccount',
+      sub: 'system:serviceaccount:kube-system:admin',
+      'kubernetes.io/serviceaccount/namespace': 'n',
+      'kubernetes.io/serviceaccount/secret.name': 'c',
+      'kubernetes.io/serviceaccount/service-account.name': 's',
+      'kubernetes.io/serviceaccount/service-account.uid': 'su',
+    };
+    const inSecret = (sub: string) => {
+      const token = signJwt({ ...claims, sub }, key);
+      found.secret = { ...secret, data: { token: Buffer.from(token).toString('base64') } };
+      return who(token, verifier);
+    };
+    assert.equal(inSecret(claims.sub), 'sub claim is not the service account');
+    assert.equal(inSecret('system:serviceaccount:n:s'), 'system:serviceaccount:n:s');
+  });
+
   describe('TokenRequest', () => {
     const context = () => ({ ...world(), account, apiAudiences: ['https://api'] });
 
