@@ -236,6 +236,8 @@ describe('host names (spec 10, H-1 and 6)', () => {
     source.set(['a', 'b']);
     source.set(['c']);
     await new Promise(setImmediate);
+    source.set(['c']);
+    await new Promise(setImmediate);
     source.set(['d']);
     source.set(['e']);
     await new Promise(setImmediate);
@@ -327,6 +329,18 @@ describe('making targets (spec 10, 5.2, 6 and 7.3)', () => {
       (error: { code?: string }) => error.code === 'SIGNER_EXPIRED',
     );
     await assert.rejects(rotation.kube.get(SECRETS, TARGET), /not found/);
+  });
+
+  test('T-7 and T-8: where bundle and signer are not known yet, neither is a reason', async () => {
+    const { secret } = ready(await ensureTarget(TARGET, old, old.chain, testRotation()));
+    assert.equal(decideTarget(secret, [], undefined, TARGET, NOW).action, 'keep');
+  });
+
+  test('H-1: of two reasons the time is the one that is told', () => {
+    const secret: Secret = { metadata: { annotations: timeAnnotations(-1001, -1) } };
+    const policy = { ...TARGET, creator: servingCreator({ hostnames: ['x'] }) };
+    const decision = decideTarget(secret, old.chain, old.chain, policy, NOW);
+    assert.equal((decision as { reason: string }).reason, 'already expired');
   });
 
   test('X-3: unusable content is replaced, but not in recovery mode', async () => {

@@ -558,6 +558,32 @@ describe('the API over HTTPS', () => {
     assert.deepEqual([gone.code, gone.body['type'], gone.body['object'].code], [200, 'ERROR', 410]);
   });
 
+  it('streams tables, the columns once', async () => {
+    const path = '/api/v1/namespaces/web/configmaps';
+    const start = (await ask(session, 'GET', path)).body['metadata'].resourceVersion as string;
+    for (const name of ['row-1', 'row-2']) await api.kube.create(CONFIG_MAPS, { metadata: { name, namespace: 'web' } });
+    const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+    const watched = `${path}?watch=1&resourceVersion=${start}&allowWatchBookmarks=1&timeoutSeconds=1`;
+    const { text, headers } = await ask(session, 'GET', watched, undefined, { accept });
+    assert.equal(headers['content-type'], 'application/json');
+    const lines = text.trim().split('\n').map(parsed);
+    assert.deepEqual(
+      lines.map(({ type, object }) => [type, object.kind, object.columnDefinitions?.length, object.rows[0].cells[0]]),
+      [
+        ['ADDED', 'Table', 3, 'row-1'],
+        ['ADDED', 'Table', 0, 'row-2'],
+        ['BOOKMARK', 'Table', 0, undefined],
+      ],
+    );
+  });
+
+  it('says when to come back', async () => {
+    const early = await ask(session, 'GET', `${secrets}?resourceVersionMatch=NotOlderThan&resourceVersion=999999999`);
+    isStatus(early, 504, 'Timeout', /Too large resource version/);
+    assert.equal(early.headers['retry-after'], '1');
+    assert.equal((await ask(session, 'GET', `${secrets}/nothing`)).headers['retry-after'], undefined);
+  });
+
   it('deletes, many at once too', async () => {
     for (const name of ['d1', 'd2', 'd3']) {
       await api.kube.create(SECRETS, {
