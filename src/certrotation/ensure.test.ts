@@ -5,7 +5,7 @@ import type { OwnerReference } from 'kubernetes-types/meta/v1.d.ts';
 import { KubeError } from '../kube/error.ts';
 import { MemoryKube } from '../kube/memory.ts';
 import { SECRETS } from '../kube/resource.ts';
-import { MANAGED_CERTIFICATE_TYPE, NOT_AFTER } from './annotations.ts';
+import { MANAGED_CERTIFICATE_TYPE, NOT_AFTER, roleOf } from './annotations.ts';
 import { dataText, loadSecret, withTlsType } from './secret.ts';
 import { ensureSigner } from './signer.ts';
 import { ensureTarget } from './target.ts';
@@ -74,6 +74,15 @@ describe('metadata (spec 10, 2.4 and 2.5)', () => {
     const { rotation, stored } = await seeded({ ...healthy, metadata: { ...healthy.metadata, labels: {} } });
     await ensureSigner(SIGNER, rotation);
     assert.deepEqual(await rotation.kube.get(SECRETS, SIGNER), stored);
+  });
+
+  test('L-2: an object says what it is; anything unexpected is unknown', () => {
+    for (const role of ['signer', 'ca-bundle', 'target']) {
+      assert.equal(roleOf({ [MANAGED_CERTIFICATE_TYPE]: role }), role);
+    }
+    for (const labels of [undefined, {}, { [MANAGED_CERTIFICATE_TYPE]: 'Signer' }]) {
+      assert.equal(roleOf(labels), 'unknown');
+    }
   });
 
   test('P-6, W-7 and 12.8: unknown labels, annotations and data survive a rotation', async () => {

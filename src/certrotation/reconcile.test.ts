@@ -9,9 +9,10 @@ import { CONFIG_MAPS, type KubeObject, resource, SECRETS } from '../kube/resourc
 import { readCertificates } from '../pki/pem.ts';
 import { ISSUER, NOT_AFTER } from './annotations.ts';
 import { BUNDLE_KEY } from './bundle.ts';
+import { ObjectLocks } from './locks.ts';
 import { reconcileOnce, reconcileUnit } from './reconcile.ts';
 import { operatorStatusReporter } from './reporter.ts';
-import { parseScale, rotationDay } from './scale.ts';
+import { parseScale, readRotationScale, rotationDay, SCALE_CONFIG_MAP } from './scale.ts';
 import { NOW, testRotation, UNIT } from './testing.ts';
 import { syncUnit } from './unit.ts';
 
@@ -114,6 +115,20 @@ describe('a unit over time (spec 10, 4.7)', () => {
 });
 
 describe('reporting (spec 10, 9)', () => {
+  test('W-5: an object has one writer at a time, however many come while others leave', async () => {
+    const locks = new ObjectLocks();
+    let [writers, most] = [0, 0];
+    const write = async () => {
+      most = Math.max(most, ++writers);
+      await new Promise(setImmediate);
+      writers--;
+    };
+    const first = [locks.run('a', write), locks.run('a', write)];
+    await first[0];
+    await Promise.all([...first, locks.run('a', write)]);
+    assert.equal(most, 1);
+  });
+
   test('R-1 and R-2: Degraded once with one event, then clear; the transition time moves with the status', async () => {
     const { kube, rotation, report } = await reported();
     kube.get = failingGet(kube, '100%s bad %d');
@@ -248,6 +263,47 @@ describe('rotation scale (spec 10, 11)', () => {
       else assert.equal(parse(), expected);
     });
   }
+  const NAMESPACE = 'openshift-config';
+  const scaled = async (base?: string) => {
+    const kube = new MemoryKube();
+    const metadata = { namespace: NAMESPACE, name: SCALE_CONFIG_MAP };
+    if (base !== undefined) await kube.create(CONFIG_MAPS, { metadata, data: { base } });
+    const warnings: string[] = [];
+    const clock = new VirtualClock(NOW);
+    return {
+      kube,
+      clock,
+      warnings,
+      read: () => readRotationScale(kube, NAMESPACE, clock, text => warnings.push(text)),
+    };
+  };
+
+  test('it is read with a warning, and nothing is said where nobody asks for one', async () => {
+    const short = await scaled('2h');
+    assert.equal(await short.read(), hours(2));
+    assert.match(short.warnings.join(), /^!!! UNSUPPORTED VALUE SET !!! .* 2h/);
+    for (const base of ['0', undefined]) {
+      const usual = await scaled(base);
+      assert.deepEqual([await usual.read(), usual.warnings], [0, []]);
+    }
+  });
+
+  test('a value that makes no sense is an error at once, an API that does not answer is asked again for a while', async () => {
+    await assert.rejects((await scaled('soon')).read(), /must be a duration/);
+    const { kube, clock, read } = await scaled('2h');
+    const get = kube.get;
+    let asked = 0;
+    kube.get = () => (asked++, Promise.reject(new KubeError(500, 'InternalError', 'etcd is away')));
+    const failed = assert.rejects(read(), /etcd is away/);
+    for (let round = 0; round < 100; round++) await clock.advance(seconds(10));
+    await failed;
+    assert.ok(asked > 1);
+    const patient = read();
+    kube.get = get;
+    for (let round = 0; round < 10; round++) await clock.advance(seconds(10));
+    assert.equal(await patient, hours(2));
+  });
+
   test('0 means 24 h', () => assert.deepEqual([rotationDay(0), rotationDay(seconds(10))], [DAY, seconds(10)]));
 });
 

@@ -410,6 +410,15 @@ describe('signer change (spec 10, 6.5)', () => {
     );
   });
 
+  test('a certificate that does not name the key of its signer: the signature decides', async () => {
+    const [certificate] = old.chain as [Certificate];
+    const silent = { ...old, chain: [{ ...certificate, subjectKeyId: undefined }] };
+    const { secret } = ready(await ensureTarget(TARGET, silent, old.chain, testRotation()));
+    assert.equal(chainOf(secret)[0]?.authorityKeyId, undefined);
+    assert.equal(signerChanged(secret, old.chain, NOW), undefined);
+    assert.match(signerChanged(secret, young.chain, NOW) ?? '', /^cert isn't signed by most recent signer anymore: /);
+  });
+
   test('a key identifier without bytes is none: the signature decides', async () => {
     const { secret } = ready(await ensureTarget(TARGET, old, old.chain, testRotation()));
     const [certificate] = old.chain as [Certificate];
