@@ -48,6 +48,15 @@ describe('aggregation', () => {
     assert.deepEqual(staleAggregates([...stale, roles[2] as ClusterRole]), []);
   });
 
+  it('a rule that was changed is gathered anew', () => {
+    const stored = { ...gather('edit', {}, { to: 'edit' }), rules: [READ_PODS] };
+    const stale = staleAggregates([stored, labelled('x', { to: 'edit' }, [listPods])]);
+    assert.deepEqual(
+      stale.map(({ rules }) => rules),
+      [[listPods]],
+    );
+  });
+
   it('a role that is no longer there takes its rules with it', () => {
     assert.deepEqual(
       staleAggregates([{ ...gather('edit', {}, { to: 'edit' }), rules: [READ_PODS] }]).map(({ rules }) => rules),

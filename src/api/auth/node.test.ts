@@ -42,8 +42,10 @@ describe('node authorizer', () => {
     metadata: { name: 'm', namespace: 'mirrors', annotations: { 'kubernetes.io/config.mirror': 'hash' } },
   };
   const unaccounted: Pod = { metadata: { name: 'u', namespace: 'n' }, spec: { nodeName: 'a', containers: [] } };
+  const nameless: User = { ...kubelet, name: 'system:node:' };
   const authorizer = createNodeAuthorizer({
-    podsOnNode: name => (name === 'a' ? [pod, mirror, unaccounted] : []),
+    // Pods that no node has yet are on the node without a name.
+    podsOnNode: name => (name === 'a' || name === '' ? [pod, mirror, unaccounted] : []),
   });
   const wants = (verb: string, resource: string, over: Partial<ResourceAttributes> = {}): ResourceAttributes => {
     const [plural = '', subresource = ''] = resource.split('/');
@@ -94,6 +96,12 @@ describe('node authorizer', () => {
     [
       'a secret its pod mounts, from all namespaces',
       wants('get', 'secrets', { name: 'mounted', namespace: '' }),
+      false,
+    ],
+    ['a node without a name', wants('get', 'secrets', { user: nameless, name: 'mounted' }), false],
+    [
+      'a user in the group whose name only ends like that of a node',
+      wants('get', 'secrets', { user: { ...kubelet, name: 'system:rode:a' }, name: 'mounted' }),
       false,
     ],
     ['secrets of another group', wants('get', 'secrets', { group: 'x.io', name: 'mounted' }), false],
@@ -162,9 +170,12 @@ describe('node restriction', () => {
   });
   const notItsOwn = 'pods "m" is forbidden: node "a" can only create pods with an owner reference set to itself';
 
+  const tainted: Node = { ...node, spec: { taints: [{ key: 'k', effect: 'NoSchedule' }] } };
+
   const allowed: [rule: string, request: WriteRequest][] = [
     ['other users', { ...write('DELETE', 'nodes', 'b'), user: { ...kubelet, groups: [] } }],
     ['its own node', write('UPDATE', 'nodes', 'a', changed({ status: {} }))],
+    ['deletes its own node, whatever is on it', write('DELETE', 'nodes', 'a', { oldObject: tainted })],
     [
       'its own labels',
       write(

@@ -38,6 +38,16 @@ describe('access reviews', () => {
     assert.deepEqual({ ...status, reason: JSON.parse(status?.reason ?? '') }, { allowed: true, reason: asked });
   });
 
+  it('SubjectAccessReview takes groups without a user, and a version', () => {
+    const versioned = { ...resourceAttributes, version: 'v1' };
+    const { status } = answerSubjectAccessReview(
+      { spec: { groups: ['x'], resourceAttributes: versioned } },
+      authorizer,
+    );
+    const { user: asked, version } = JSON.parse(status?.reason ?? '') as Record<string, string>;
+    assert.deepEqual([asked, version], ['', 'v1']);
+  });
+
   it('SelfSubjectAccessReview asks for the caller, a path too', () => {
     const { status } = answerSelfSubjectAccessReview(
       { spec: { nonResourceAttributes: { path: '/x', verb: 'post' } } },

@@ -228,6 +228,11 @@ describe('service account tokens', () => {
       assert.equal(who(answer.status.token, verifier), 'system:serviceaccount:n:s');
     });
 
+    it('may say nothing at all', () => {
+      const answer = answerTokenRequest({ spec: {} } as Parameters<typeof answerTokenRequest>[0], context());
+      assert.deepEqual([answer.spec.audiences, answer.metadata?.uid], [['https://api'], 'su']);
+    });
+
     it('may say for whom it is, and leave out what it is bound to', () => {
       const metadata = { name: 's', namespace: 'n', uid: 'su' };
       const boundObjectRef = { kind: 'Pod', name: 'p', uid: '' };
@@ -253,6 +258,7 @@ describe('service account tokens', () => {
       const verified = verifier.authenticateToken(answer.status?.token ?? '', ['https://api']);
       assert.ok(verified?.ok);
       assert.deepEqual(verified.user.extra['authentication.kubernetes.io/pod-uid'], ['pu']);
+      assert.deepEqual(verified.user.extra['authentication.kubernetes.io/node-name'], ['node']);
     });
 
     const bad: [rule: string, request: object, code: number, message: RegExp][] = [

@@ -7,7 +7,7 @@ import { verifyChain } from '../../pki/chain.ts';
 import { createCertificateRequest, encodeCertificateRequest } from '../../pki/csr.ts';
 import { issueSigner } from '../../pki/issue.ts';
 import { seededKeys } from '../../pki/keys.ts';
-import { readCertificates } from '../../pki/pem.ts';
+import { encodeCertificates, readCertificates } from '../../pki/pem.ts';
 import { formatFieldError } from '../schema/field-error.ts';
 import type { Authorizer } from './authorize.ts';
 import { signedStatus } from './signer.ts';
@@ -34,9 +34,14 @@ const USER = { commonName: 'u', organizations: ['dev'] };
 const requests = new Map<string, string>();
 let ca: CertificateAndKey;
 
-async function encoded(name: string, subject: typeof NODE, dnsNames: string[] = []): Promise<void> {
+async function encoded(
+  name: string,
+  subject: typeof NODE,
+  dnsNames: string[] = [],
+  ipAddresses: string[] = [],
+): Promise<void> {
   const key = await keys.generate('P-256');
-  const request = await createCertificateRequest({ keys, key, subject, dnsNames });
+  const request = await createCertificateRequest({ keys, key, subject, dnsNames, ipAddresses });
   requests.set(name, Buffer.from(encodeCertificateRequest(request)).toString('base64'));
 }
 
@@ -55,6 +60,8 @@ describe('certificate signing requests', () => {
     await encoded('node', NODE);
     await encoded('node with name', NODE, ['a.example']);
     await encoded('server', NODE, ['a.example']);
+    await encoded('node with address', NODE, [], ['10.0.0.1']);
+    await encoded('node and master', { ...NODE, organizations: ['system:nodes', 'system:masters'] }, ['a.example']);
     await encoded('odd node', { commonName: 'a', organizations: ['system:nodes'] });
   });
 
@@ -112,6 +119,8 @@ describe('certificate signing requests', () => {
     ],
     ['signer without path', 'user', 'example.com', CLIENT_USAGES, {}, [/must be a fully qualified domain and path/]],
     ['signer without domain', 'user', 'example/x', CLIENT_USAGES, {}, [/at least two segments/]],
+    ['signer with a longer path', 'user', 'example.com/x/y', CLIENT_USAGES, {}, [/fully qualified domain and path/]],
+    ['signer of a domain in capitals', 'user', 'Example.com/x', CLIENT_USAGES, {}, [/validating label "Example.com"/]],
     ['signer in capitals', 'user', 'example.com/X', CLIENT_USAGES, {}, [/validating label "X"/]],
   ];
   for (const [rule, pem, signer, usages, spec, errors] of cases) {
@@ -144,6 +153,29 @@ describe('certificate signing requests', () => {
         conditions: [{ ...approved, lastUpdateTime: time, lastTransitionTime: time }],
       });
       assert.deepEqual(signingRequestUpdateErrors(prepared, old(), 'approval'), []);
+    });
+
+    it('the signer stores a certificate once, and may fail', () => {
+      const certificate = Buffer.from(encodeCertificates(ca.chain)).toString('base64');
+      const signed = { ...old(), status: { conditions: [approved], certificate } };
+      const waiting = { ...old(), status: { conditions: [approved] } };
+      assert.deepEqual(signingRequestUpdateErrors(signed, waiting, 'status'), []);
+      assert.deepEqual(signingRequestUpdateErrors(signed, signed, 'status'), []);
+      const failed = { ...old(), status: { conditions: [approved, { type: 'Failed', status: 'True' }] } };
+      assert.deepEqual(signingRequestUpdateErrors(failed, waiting, 'status'), []);
+    });
+
+    it('a condition that stays keeps the time since which it holds', () => {
+      const time = '2026-05-01T00:00:00Z';
+      const other = { type: 'Other', status: 'True', lastTransitionTime: '2026-05-02T00:00:00Z' };
+      const before = { ...old(), status: { conditions: [other, { ...approved, lastTransitionTime: time }] } };
+      const since = (condition: object) => {
+        const wanted = { ...old(), status: { conditions: [condition as typeof approved] } };
+        const { status } = prepareSigningRequestUpdate(wanted, before, 'approval', now);
+        return status?.conditions?.[0]?.lastTransitionTime;
+      };
+      assert.equal(since(approved), time);
+      assert.equal(since({ ...approved, status: 'Unknown' }), '2026-06-01T00:00:00Z');
     });
 
     it('the main door changes neither spec nor status', () => {
@@ -303,6 +335,11 @@ describe('certificate signing requests', () => {
       assert.equal(certificate.isCA, false);
     });
 
+    it('a serving certificate for addresses alone', async () => {
+      const certificate = certificateOf(await sign('node with address', SERVING, SERVING_USAGES));
+      assert.deepEqual([certificate.dnsNames, certificate.ipAddresses], [[], ['10.0.0.1']]);
+    });
+
     it('a serving certificate for the names of the request', async () => {
       const certificate = certificateOf(await sign('server', SERVING, SERVING_USAGES));
       assert.equal(
@@ -358,6 +395,27 @@ describe('certificate signing requests', () => {
         SERVING_USAGES,
         'usages did not match [client auth digital signature key encipherment]',
       ],
+      [
+        'kubelet client with an address',
+        'node with address',
+        KUBELET,
+        CLIENT_USAGES,
+        'IP subjectAltNames are not allowed',
+      ],
+      [
+        'kubelet client with a usage more',
+        'node',
+        KUBELET,
+        [...CLIENT_USAGES, 'code signing'],
+        'usages did not match [client auth digital signature key encipherment]',
+      ],
+      ...[KUBELET, SERVING].map((signer): (typeof failing)[0] => [
+        `node that would be a master too, by ${signer}`,
+        'node and master',
+        signer,
+        signer === KUBELET ? CLIENT_USAGES : SERVING_USAGES,
+        'subject organization is not system:nodes',
+      ]),
       ['server without names', 'node', SERVING, SERVING_USAGES, 'DNS or IP subjectAltName is required'],
       ['server of a user', 'user', SERVING, SERVING_USAGES, 'subject organization is not system:nodes'],
     ];
@@ -377,6 +435,7 @@ describe('certificate signing requests', () => {
       const idle = (status: object) =>
         signedStatus(requestFor('user', CLIENT, CLIENT_USAGES, { status }), options, now);
       assert.equal(await idle({}), undefined);
+      assert.equal(await idle({ conditions: [{ ...approved, status: 'False' }] }), undefined);
       assert.equal(await idle({ conditions: [approved, denied] }), undefined);
       assert.equal(await idle({ conditions: [approved, { type: 'Failed', status: 'True' }] }), undefined);
       assert.equal(await idle({ conditions: [approved], certificate: 'x' }), undefined);
