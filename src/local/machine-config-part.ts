@@ -16,8 +16,9 @@ import { ensureMachineConfigInputs } from '../machine-config/inputs/ensure.ts';
 import { machineConfigOperator } from '../machine-config/operator/operator.ts';
 import { OWN_VERSION } from '../machine-config/own-version.ts';
 import { firstBootOf } from '../machine-config/server/first-boot.ts';
+import { SCHEDULERS } from '../machine-config-api/cluster-config.ts';
 import { MACHINE_CONFIG_POOLS, type MachineConfigPool } from '../machine-config-api/machine-config.ts';
-import { CONTROLLER_LEASE, MCO_NAMESPACE, OPERATOR_LEASE } from '../machine-config-api/names.ts';
+import { CLUSTER, CONTROLLER_LEASE, MCO_NAMESPACE, OPERATOR_LEASE } from '../machine-config-api/names.ts';
 import { systemKeys } from '../pki/keys.ts';
 import { HostedPod } from './hosted-pod.ts';
 import type { LocalNode } from './node.ts';
@@ -66,6 +67,7 @@ export const machineConfigPart: ClusterPart = {
           operator.done,
           controller.done,
           provideBootstrapper(context),
+          provideScheduler(context),
           ...context.nodes.map(node => runAgent(node, context)),
         ]);
       } finally {
@@ -90,6 +92,12 @@ async function provideBootstrapper({ kube, signal }: PartContext): Promise<void>
     type: 'kubernetes.io/service-account-token',
   };
   await createIfMissing(kube, SECRETS, token, signal);
+}
+
+/** What the installer says: ordinary pods run on workers, and on the control plane only where there are none. */
+async function provideScheduler({ kube, nodes, controlPlane, signal }: PartContext): Promise<void> {
+  const mastersSchedulable = nodes.length === controlPlane.length;
+  await createIfMissing(kube, SCHEDULERS, { metadata: { name: CLUSTER }, spec: { mastersSchedulable } }, signal);
 }
 
 /** The agent of one node, with the node's own rights, again after each reboot. */

@@ -14,12 +14,26 @@ const SERVICES = [
   'systemd-sysctl',
 ] as const;
 const UNIT_DIRECTORY = '/usr/lib/systemd/system';
+/** The free one of the systems that 4.16 knows, so that keys of administrators and units are where its tools look for them. */
+const OS_RELEASE = [
+  'NAME="CentOS Stream CoreOS"',
+  'ID="scos"',
+  'ID_LIKE="rhel fedora"',
+  'VERSION_ID="4.16"',
+  'PLATFORM_ID="platform:el9"',
+  'PRETTY_NAME="CentOS Stream CoreOS, played by a local node of Rotunda"',
+  'VARIANT_ID="coreos"',
+  '',
+].join('\n');
 
 /**
- * What an image of an operating system brings to a local node before anybody configures it: the account that the keys of
- * administrators belong to, and the services. Nothing of them runs; what is asked of them is written down and goes well.
+ * What an image of an operating system brings to a local node before anybody configures it: its name, the account that the keys
+ * of administrators belong to, and the services. Nothing of them runs; what is asked of them is written down and goes well.
  */
 export async function provideOperatingSystem({ accounts, files, services }: Host): Promise<void> {
+  for (const place of ['/usr/lib/os-release', '/etc/os-release']) {
+    if ((await files.stat(place)) === undefined) await files.write(place, Buffer.from(OS_RELEASE));
+  }
   if ((await accounts.uid('core')) === undefined) await accounts.addUser('core', []);
   for (const service of SERVICES) {
     const unit = `${service}.service`;

@@ -11,8 +11,8 @@ import { kubeApiserverPart } from '../../src/local/kube-apiserver-part.ts';
 import { kubeletPart } from '../../src/local/kubelet-part.ts';
 import { machineConfigPart } from '../../src/local/machine-config-part.ts';
 import { certificate } from '../../src/machine-config/testing.ts';
-import { IMAGE_DIGEST_MIRROR_SETS } from '../../src/machine-config-api/cluster-config.ts';
-import { KUBELET_CONFIGS, MACHINE_CONFIG_POOLS } from '../../src/machine-config-api/machine-config.ts';
+import { IMAGE_DIGEST_MIRROR_SETS, SCHEDULERS } from '../../src/machine-config-api/cluster-config.ts';
+import { KUBELET_CONFIGS, MACHINE_CONFIG_POOLS, MACHINE_CONFIGS } from '../../src/machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_STATE } from '../../src/machine-config-api/names.ts';
 import { eventually } from '../tools/eventually.ts';
 
@@ -68,6 +68,38 @@ test('settings of the cluster reach local nodes: crio is reloaded, maxPods count
     });
     await updatedFrom(before);
     assert.match(services(), /restart crio\.service/);
+  });
+
+  await t.test("keys of administrators are where 4.16's agents put them", async () => {
+    const before = await current();
+    await kube.create(MACHINE_CONFIGS, {
+      metadata: { name: '99-worker-ssh', labels: { 'machineconfiguration.openshift.io/role': 'worker' } },
+      spec: {
+        config: {
+          ignition: { version: '3.2.0' },
+          passwd: { users: [{ name: 'core', sshAuthorizedKeys: ['ssh-ed25519 AAAA admin'] }] },
+        },
+      },
+    });
+    await updatedFrom(before);
+    const keys = join(dir, 'nodes', WORKER, 'home/core/.ssh/authorized_keys.d/ignition');
+    assert.equal(readFileSync(keys, 'utf8'), 'ssh-ed25519 AAAA admin\n');
+  });
+
+  await t.test('ordinary pods run on workers, and on the control plane when the scheduler says so', async () => {
+    const master = async () => {
+      const { metadata, spec } = await kube.get(NODES, { name: 'master-0' });
+      const isTainted = spec?.taints?.some(({ key }) => key === 'node-role.kubernetes.io/master') ?? false;
+      return { isTainted, isWorker: metadata?.labels?.['node-role.kubernetes.io/worker'] === '' };
+    };
+    const scheduler = { name: 'cluster' };
+    assert.equal((await kube.get(SCHEDULERS, scheduler)).spec?.mastersSchedulable, false);
+    await eventually('the master is tainted', async () => (await master()).isTainted);
+    await kube.patch(SCHEDULERS, scheduler, { type: 'merge', body: { spec: { mastersSchedulable: true } } });
+    await eventually('the master takes pods', async () => {
+      const { isTainted, isWorker } = await master();
+      return isWorker && !isTainted;
+    });
   });
 
   await t.test('allocatable pods follow maxPods', async () => {
