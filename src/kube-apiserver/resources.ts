@@ -43,6 +43,7 @@ export interface APIServer extends KubeObject {
     readonly clientCA?: { readonly name?: string };
     readonly encryption?: { readonly type?: string };
     readonly audit?: AuditSpec;
+    readonly additionalCORSAllowedOrigins?: readonly string[] | null;
   };
 }
 

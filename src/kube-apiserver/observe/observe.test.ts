@@ -43,6 +43,23 @@ test('a service network that is IPv6 only has the server listen there', () => {
   assert.match(observe({ network: { status: { serviceNetwork: ['junk'] } } }).errors.join(), /found "junk"/);
 });
 
+test('CORS: the own machine always, further origins in order and once; told when they change', () => {
+  const own = ['//127\\.0\\.0\\.1(:|$)', '//localhost(:|$)'];
+  const origins = (additional: string[] | null) => {
+    const { config, events } = observe({ apiServer: { spec: { additionalCORSAllowedOrigins: additional } } });
+    return { origins: config.corsAllowedOrigins, told: events.map(({ message }) => message) };
+  };
+  assert.deepEqual(observe({}).config.corsAllowedOrigins, own);
+  assert.deepEqual(origins(null), { origins: own, told: [] });
+  const [first, last] = own as [string, string];
+  assert.deepEqual(origins(['//x.*.now(:|$)', '//a.it(:|$)', last]), {
+    origins: [first, '//a.it(:|$)', last, '//x.*.now(:|$)'],
+    told: [
+      'corsAllowedOrigins changed to ["//127\\\\.0\\\\.0\\\\.1(:|$)" "//a.it(:|$)" "//localhost(:|$)" "//x.*.now(:|$)"]',
+    ],
+  });
+});
+
 describe('the webhook authenticator', () => {
   const kubeconfig = {
     clusters: [{ name: 'c', cluster: { server: 'https://x' } }],

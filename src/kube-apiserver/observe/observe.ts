@@ -3,6 +3,7 @@ import type { Config } from '../resources.ts';
 import { mergeConfigs, prunedTo } from '../target-config/merge.ts';
 import { oauthMetadata, serviceAccountIssuer, webhookAuthenticator } from './authentication.ts';
 import { cloudProvider } from './cloud.ts';
+import { corsAllowedOrigins } from './cors.ts';
 import { namedCertificates, userClientCA } from './named-certificates.ts';
 import { nodePortRange, proxyVariables, restrictedNetworks, servicesSubnet } from './network.ts';
 import { type Observation, type ObserveInputs, type Observer, unchanged } from './observation.ts';
@@ -13,6 +14,7 @@ import { termination } from './termination.ts';
 export const OBSERVERS: readonly Observer[] = [
   namedCertificates,
   userClientCA,
+  corsAllowedOrigins,
   termination,
   oauthMetadata,
   serviceAccountIssuer,

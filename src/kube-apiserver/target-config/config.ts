@@ -47,6 +47,8 @@ export function serverFlags(config: Config, filesIn: (directory: string) => read
     if (!BUILT_IN_PROVIDERS.has(name)) flags.set(name, texts(values));
   }
   const [bindAddress, port] = splitAddress(textAt(config, ['servingInfo', 'bindAddress']));
+  const origins = 'cors-allowed-origins';
+  if (!flags.has(origins)) flags.set(origins, texts(valueAt(config, ['corsAllowedOrigins'])));
   flags.set('bind-address', [bindAddress]);
   flags.set('secure-port', [port]);
   flags.set('service-cluster-ip-range', [textAt(config, ['servicesSubnet'])]);

@@ -240,12 +240,15 @@ describe('the pod (spec 20, section 4)', () => {
       observedConfig: {
         servingInfo: { bindAddress: '[::]:6443', namedCertificates: named },
         servicesSubnet: 'fd02::/112',
+        corsAllowedOrigins: ['//a.it(:|$)', '//b.it(:|$)'],
         apiServerArguments: { 'cloud-config': ['/cloud.conf'] },
       },
     });
     const flags = serverFlags(config, directory => (directory.includes('/bound-') ? ['2.pub'] : ['1.pub']));
     for (const flag of [
       '--bind-address=::',
+      '--cors-allowed-origins=//a.it(:|$)',
+      '--cors-allowed-origins=//b.it(:|$)',
       '--secure-port=6443',
       '--service-cluster-ip-range=fd02::/112',
       '--tls-sni-cert-key=/a.crt,/a.key',
