@@ -25,17 +25,27 @@ export function negotiate(header: string | undefined, hasProtobuf: boolean): Out
   const ranges = mediaRanges(header);
   for (const { type, parameters } of ranges) {
     const format = formatOf(type);
-    if (format === undefined) continue;
+    if (format === undefined || !isKnownStream(parameters)) continue;
     const as = viewOf(parameters);
     if (as !== 'unknown') return { format, as };
   }
-  if (
-    hasProtobuf &&
-    ranges.some(({ type, parameters }) => type === PROTOBUF_MEDIA_TYPE && parameters['as'] === undefined)
-  ) {
-    return { format: 'protobuf', as: undefined };
-  }
+  const takesProtobuf = ranges.some(
+    ({ type, parameters }) =>
+      type === PROTOBUF_MEDIA_TYPE && parameters['as'] === undefined && isKnownStream(parameters),
+  );
+  if (hasProtobuf && takesProtobuf) return { format: 'protobuf', as: undefined };
   throw notAcceptable(hasProtobuf ? MEDIA_TYPES : MEDIA_TYPES.slice(0, 2));
+}
+
+/** What a watch is sent as. Throws 406 for a form that cannot be streamed. */
+export function streamType({ format }: Output, hasProtobuf: boolean): string {
+  const types = ['application/json;stream=watch', `${PROTOBUF_MEDIA_TYPE};stream=watch`];
+  if (format === 'yaml') throw notAcceptable(hasProtobuf ? types : types.slice(0, 1));
+  return format === 'protobuf' ? `${PROTOBUF_MEDIA_TYPE};stream=watch` : 'application/json';
+}
+
+function isKnownStream({ stream = '' }: MediaRange['parameters']): boolean {
+  return stream === '' || stream === 'watch';
 }
 
 /** The media ranges of an `Accept` header, the most wanted first. */

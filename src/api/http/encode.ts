@@ -2,16 +2,17 @@ import type { ListMeta } from 'kubernetes-types/meta/v1.d.ts';
 import type { KubeObject } from '../../kube/resource.ts';
 import { apiVersionOfKind, type Kind } from '../kinds/kind.ts';
 import { type IncludeObject, printTable } from '../print/table.ts';
+import { encodeWatchEvent } from '../protobuf/encode.ts';
 import { bookmarkObject } from '../rest/bookmark.ts';
 import type { Page } from '../rest/read.ts';
 import { present, presentJson } from '../rest/view.ts';
+import type { JsonObject } from '../schema/schema.ts';
 import type { Entry } from '../store/entry.ts';
 import type { Output } from './accept.ts';
 
 /** How the objects of one request are shown. */
-export interface View {
+export interface View extends Output {
   readonly kind: Kind;
-  readonly as: Output['as'];
   readonly includeObject: IncludeObject;
   readonly now: () => Date;
 }
@@ -64,25 +65,30 @@ export class EventEncoder {
 
   /** `first`: the first line of a table has its columns. */
   encode(view: View, type: EventType, entry: Entry, first: boolean): Buffer {
-    const { kind, as, includeObject } = view;
+    const { kind, format, as, includeObject } = view;
     if (as === 'Table' && first) return line(type, json(table(view, [entry], undefined, true)));
     if (this.#entry !== entry) {
       this.#entry = entry;
       this.#lines.clear();
     }
-    const shape = [type, as, includeObject, kind.group, kind.version].join(' ');
+    const shape = [type, format, as, includeObject, kind.group, kind.version].join(' ');
     const known = this.#lines.get(shape);
     if (known !== undefined) return known;
-    const object = as === 'Table' ? json(table(view, [entry], undefined, false)) : encodeObject(view, entry);
-    const made = line(type, object);
+    const made = this.#make(view, type, entry);
     this.#lines.set(shape, made);
     return made;
+  }
+
+  #make(view: View, type: EventType, entry: Entry): Buffer {
+    if (view.format === 'protobuf') return encodeWatchEvent(type, present(view.kind, entry) as JsonObject);
+    if (view.as === 'Table') return line(type, json(table(view, [entry], undefined, false)));
+    return line(type, encodeObject(view, entry));
   }
 }
 
 export function encodeBookmark(view: View, revision: number, initialEventsEnd: boolean): Buffer {
   const bookmark = bookmarkObject(view.kind, revision, initialEventsEnd);
-  if (view.as !== 'Table') return line('BOOKMARK', json(bookmark));
+  if (view.as !== 'Table') return encodeEvent(view, 'BOOKMARK', bookmark as JsonObject);
   const row = printTable({ columns: [], cells: () => [] }, [bookmark], {
     now: view.now(),
     includeObject: view.includeObject,
@@ -91,8 +97,12 @@ export function encodeBookmark(view: View, revision: number, initialEventsEnd: b
   return line('BOOKMARK', json(row));
 }
 
-export function encodeError(status: object): Buffer {
-  return line('ERROR', json(status));
+export function encodeError(view: View, status: object): Buffer {
+  return encodeEvent(view, 'ERROR', status as JsonObject);
+}
+
+function encodeEvent({ format }: View, type: string, object: JsonObject): Buffer {
+  return format === 'protobuf' ? encodeWatchEvent(type, object) : line(type, json(object));
 }
 
 function line(type: string, object: Buffer): Buffer {

@@ -94,7 +94,7 @@ export class Exchange {
     if (retryAfter > 0) this.#response.setHeader('retry-after', String(retryAfter));
     let output: Output = { format: 'json', as: undefined };
     try {
-      output = { ...negotiate(this.headers.accept, false), as: undefined };
+      output = { ...negotiate(this.headers.accept, true), as: undefined };
     } catch {
       // A client that accepts nothing we speak gets its error as JSON.
     }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from 'node:http2';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, type IncomingHttpHeaders } from 'node:http2';
 import { request as httpsRequest } from 'node:https';
 import { after, before, describe, it } from 'node:test';
 import { load } from 'js-yaml';
@@ -256,10 +256,10 @@ describe('the API over HTTPS', () => {
         'GET',
         `${secrets}?watch=1`,
         undefined,
-        { accept: 'application/vnd.kubernetes.protobuf' },
+        { accept: 'application/vnd.kubernetes.protobuf;stream=other' },
         406,
         'NotAcceptable',
-        'only the following media types are accepted: application/json',
+        /^only the following media types are accepted: application\/json, /,
       ],
     ];
     for (const [method, path, body, headers, code, reason, message] of cases) {
@@ -325,22 +325,73 @@ describe('the API over HTTPS', () => {
     isStatus(await ask(session, 'PATCH', path, yaml, type), 400, 'BadRequest', /error decoding patch: the number/);
   });
 
-  it('answers in protocol buffers those who take nothing else', async () => {
-    await api.kube.create(CONFIG_MAPS, { metadata: { name: 'buffer', namespace: 'default' }, data: { k: 'v' } });
-    const stream = session.request({
-      ':path': '/api/v1/namespaces/default/configmaps/buffer',
-      accept: 'application/vnd.kubernetes.protobuf',
+  describe('answers in protocol buffers those who take nothing else', () => {
+    const accept = 'application/vnd.kubernetes.protobuf';
+    const buffer = '/api/v1/namespaces/default/configmaps/buffer';
+    before(() =>
+      api.kube.create(CONFIG_MAPS, { metadata: { name: 'buffer', namespace: 'default' }, data: { k: 'v' } }),
+    );
+
+    async function request(path: string, accepted = accept) {
+      const stream = session.request({ ':path': path, accept: accepted });
+      const [head] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+      return { stream, code: Number(head[':status']), type: head['content-type'] };
+    }
+
+    it('objects and errors', async () => {
+      const cases: [string, number, object][] = [
+        [buffer, 200, { kind: 'ConfigMap', data: { k: 'v' } }],
+        [`${buffer}-no`, 404, { kind: 'Status', reason: 'NotFound', message: 'configmaps "buffer-no" not found' }],
+        ['/api/v1/none', 404, { kind: 'Status', reason: 'NotFound' }],
+        ['/apis/apiextensions.k8s.io/v1/customresourcedefinitions', 406, { kind: 'Status', reason: 'NotAcceptable' }],
+      ];
+      for (const [path, expected, part] of cases) {
+        const { stream, code, type } = await request(path);
+        assert.deepEqual([code, type], [expected, accept], path);
+        const chunks = (await stream.toArray()) as Buffer[];
+        assert.partialDeepStrictEqual(decodeProtobuf(Buffer.concat(chunks)), part);
+      }
     });
-    const [head] = (await once(stream, 'response')) as [IncomingHttpHeaders];
-    assert.equal(head['content-type'], 'application/vnd.kubernetes.protobuf');
-    const chunks = await stream.toArray();
-    const { kind, data } = decodeProtobuf(Buffer.concat(chunks as Buffer[])) as ConfigMap;
-    assert.deepEqual([kind, data], ['ConfigMap', { k: 'v' }]);
-    const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-    const refused = await ask(session, 'GET', definitions, undefined, {
-      accept: 'application/vnd.kubernetes.protobuf',
+
+    it('watches', async () => {
+      const path = '/api/v1/namespaces/default/configmaps?watch=1&fieldSelector=metadata.name=buffer';
+      for (const accepted of [accept, `${accept};stream=watch`]) {
+        const { stream, code, type } = await request(path, accepted);
+        assert.deepEqual([code, type], [200, `${accept};stream=watch`]);
+        const event = await firstFrame(stream);
+        assert.equal(event.toString('latin1', 0, 7), '\n\x05ADDED');
+        const { kind, data } = decodeProtobuf(event.subarray(event.indexOf('k8s\0'))) as ConfigMap;
+        assert.deepEqual([kind, data], ['ConfigMap', { k: 'v' }]);
+        stream.close();
+      }
+      // The server hears of it in its own time.
+      while (api.watches() > 0) await new Promise(resolve => setImmediate(resolve));
     });
-    assert.equal(refused.code, 406);
+
+    it('a watch that begins too late ends with a Status', async () => {
+      api.engine.core.store.compact(api.engine.core.store.revision);
+      const { stream } = await request('/api/v1/configmaps?watch=1&resourceVersion=1');
+      const event = await firstFrame(stream);
+      assert.equal(event.toString('latin1', 0, 7), '\n\x05ERROR');
+      assert.partialDeepStrictEqual(decodeProtobuf(event.subarray(event.indexOf('k8s\0'))), { code: 410 });
+    });
+
+    it('but has no watches in YAML', async () => {
+      const { stream, code } = await request(`${buffer}?watch=1`, 'application/yaml');
+      const { message } = load(String((await stream.toArray())[0])) as { message: string };
+      const types = `application/json;stream=watch, ${accept};stream=watch`;
+      assert.deepEqual([code, message], [406, `only the following media types are accepted: ${types}`]);
+    });
+
+    /** The first event, which comes after its length. */
+    async function firstFrame(stream: ClientHttp2Stream): Promise<Buffer> {
+      let bytes = Buffer.alloc(0);
+      while (bytes.length < 4 || bytes.length < 4 + bytes.readUInt32BE()) {
+        const [chunk] = (await once(stream, 'data')) as [Buffer];
+        bytes = Buffer.concat([bytes, chunk]);
+      }
+      return bytes.subarray(4, 4 + bytes.readUInt32BE());
+    }
   });
 
   it('takes custom objects that say what they are, and tells which rules it does not apply', async () => {

@@ -21,9 +21,9 @@ import { isObject, tooDeep } from '../schema/json.ts';
 import { pathSegment } from '../schema/name.ts';
 import type { Schema } from '../schema/schema.ts';
 import { selectedName } from '../select/field.ts';
-import { badRequest, methodNotAllowed, noSuchPath, notAcceptable, quote, unsupportedMediaType } from '../status.ts';
+import { badRequest, methodNotAllowed, noSuchPath, quote, unsupportedMediaType } from '../status.ts';
 import type { Entry } from '../store/entry.ts';
-import { negotiate, type Output } from './accept.ts';
+import { negotiate, type Output, streamType } from './accept.ts';
 import { encodeList, encodeObject, type View } from './encode.ts';
 import type { Exchange } from './exchange.ts';
 import type { ResourceTarget } from './path.ts';
@@ -102,6 +102,10 @@ function checkServed(kind: Kind, { namespace, name, subresource }: ResourceTarge
   if (!verbs.includes(verb) || unnamed || named) throw methodNotAllowed();
 }
 
+function hasProtobuf(kind: Kind): boolean {
+  return kindOf(apiVersionOfKind(kind), kind.kind) !== undefined;
+}
+
 class ResourceRequest {
   readonly #core: Core;
   readonly #hub: WatchHub;
@@ -114,8 +118,7 @@ class ResourceRequest {
     this.#hub = hub;
     this.#exchange = exchange;
     this.#call = call;
-    const { kind } = call;
-    this.#output = negotiate(exchange.headers.accept, kindOf(apiVersionOfKind(kind), kind.kind) !== undefined);
+    this.#output = negotiate(exchange.headers.accept, hasProtobuf(call.kind));
   }
 
   serve(verb: Verb): Promise<void> | void {
@@ -147,8 +150,7 @@ class ResourceRequest {
   #watch(): void {
     const parameters = watchParameters(this.#exchange.query);
     checkWatch(this.#call, parameters);
-    if (this.#output.format === 'protobuf') throw notAcceptable(['application/json']);
-    const writer = this.#exchange.stream('application/json');
+    const writer = this.#exchange.stream(streamType(this.#output, hasProtobuf(this.#call.kind)));
     const stream = this.#hub.open(this.#view(), writer, parameters, sink =>
       watch(this.#core, this.#call, parameters, sink),
     );
@@ -254,7 +256,7 @@ class ResourceRequest {
     const includeObject = this.#exchange.query.get('includeObject');
     return {
       kind: this.#call.kind,
-      as: this.#output.as,
+      ...this.#output,
       includeObject: includeObject === 'None' || includeObject === 'Object' ? includeObject : 'Metadata',
       now: () => this.#core.clock.now(),
     };

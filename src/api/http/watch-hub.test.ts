@@ -36,7 +36,7 @@ describe('watches that nobody reads', () => {
     hub = new WatchHub(() => engine.core.store.revision);
     const kind = engine.core.registry.find('', 'v1', 'configmaps') as Kind;
     objects = engine.core.store.count(kind.bucket);
-    const view: View = { kind, as: undefined, includeObject: 'Object', now: () => new Date() };
+    const view: View = { kind, format: 'json', as: undefined, includeObject: 'Object', now: () => new Date() };
     const serve = (incoming: ServerRequest, response: Response) => {
       const exchange = new Exchange(incoming, response);
       const writer = exchange.stream('application/json');

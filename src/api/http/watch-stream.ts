@@ -112,7 +112,7 @@ export class WatchStream implements WatchSink {
   fail(error: unknown): void {
     if (this.closed) return;
     this.#drop();
-    this.#writer.write(encodeError(statusOf(error)));
+    this.#writer.write(encodeError(this.#view, statusOf(error)));
     this.close();
   }
 

@@ -22,11 +22,17 @@ export function encodeProtobuf(object: JsonObject): Buffer | undefined {
 
 const EMPTY = Buffer.alloc(0);
 
+/** An event of a watch, which tells how long it is. */
+export function encodeWatchEvent(type: string, object: JsonObject): Buffer {
+  const raw = delimited(1, encodeProtobuf(object) ?? EMPTY);
+  const event = Buffer.concat([delimited(1, Buffer.from(type)), delimited(2, raw)]);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(event.length);
+  return Buffer.concat([length, event]);
+}
+
 function encodeList(message: string, { metadata, items }: JsonObject): Buffer {
-  const { resourceVersion = '', continue: next = '', remainingItemCount } = metadata as JsonObject;
-  const listMeta = [delimited(2, Buffer.from(String(resourceVersion))), delimited(3, Buffer.from(String(next)))];
-  if (remainingItemCount !== undefined) listMeta.push(number(4, remainingItemCount));
-  const parts = [delimited(1, Buffer.concat(listMeta))];
+  const parts = [delimited(1, encodeValue('ListMeta', metadata))];
   for (const item of items as JsonObject[]) parts.push(delimited(2, encodeMessage(message, item)));
   return Buffer.concat(parts);
 }
