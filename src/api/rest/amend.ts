@@ -17,7 +17,7 @@ export function amend(
   change: (object: Fields) => Fields,
   dryRun = false,
 ): Promise<Entry> {
-  return commit(core, kind, path, dryRun, newest => {
+  return commit(core, kind, path, { dryRun }, newest => {
     if (newest === undefined) throw notFound(kind, path.slice(path.indexOf('/') + 1));
     const old = newest.object as Fields;
     const object = change(old);

@@ -20,7 +20,7 @@ export async function create(core: Core, call: Call, body: Body, parameters: Wri
   const decoded = readObject(bodyKind(call.kind), body, parameters.fieldValidation, call.warn);
   const object = prepareNew(core, call, decoded, { manager: parameters.fieldManager, tracked: true });
   const name = object.metadata?.name ?? '';
-  return commit(core, call.kind, pathOf(call.namespace, name), parameters.dryRun, newest => {
+  return commit(core, call.kind, pathOf(call.namespace, name), parameters, newest => {
     if (newest !== undefined) throw alreadyExists(call.kind, name);
     return { put: toStored(call.kind, object) };
   });

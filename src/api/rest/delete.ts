@@ -35,7 +35,7 @@ export async function remove(core: Core, call: Call, parameters: DeleteParameter
   const { kind, namespace, name } = call;
   if (parameters.evenDamaged === true) authorize(core, call, 'unsafe-delete-ignore-read-errors');
   let gone = false;
-  const entry = await commit(core, kind, pathOf(namespace, name), parameters.dryRun, newest => {
+  const entry = await commit(core, kind, pathOf(namespace, name), parameters, newest => {
     if (newest === undefined) throw notFound(kind, name);
     if (newest.damage !== undefined && parameters.evenDamaged === true) {
       gone = true;

@@ -41,8 +41,10 @@ export async function patch(core: Core, call: Call, body: Body, parameters: Patc
   if (tooDeep(body.value)) throw badRequest('the patch is nested too deeply');
   checkExact(endpoint.body, body, why => `error decoding patch: ${why}`);
   let created = false;
-  const entry = await commit(core, call.kind, pathOf(call.namespace, call.name), parameters.dryRun, newest => {
-    if (parameters.type === 'apply') {
+  const needsOwners = parameters.type === 'apply';
+  const options = { dryRun: parameters.dryRun, needsOwners };
+  const entry = await commit(core, call.kind, pathOf(call.namespace, call.name), options, newest => {
+    if (needsOwners) {
       const live = newest === undefined ? undefined : present(call.kind, newest);
       const applied = applyPatch(core, call, endpoint, live, body, parameters);
       if (newest !== undefined) return decideUpdate(core, call, endpoint, applied, newest, undefined);

@@ -33,7 +33,7 @@ export async function update(core: Core, call: Call, body: Body, parameters: Wri
   checkNamespace(call, updated);
   checkName(call, updated);
   let created = false;
-  const entry = await commit(core, kind, pathOf(namespace, name), parameters.dryRun, newest => {
+  const entry = await commit(core, kind, pathOf(namespace, name), parameters, newest => {
     if (newest !== undefined) {
       uidOnUpdate(kind, name, updated, newest);
       return decideUpdate(core, call, endpoint, updated, newest, parameters.fieldManager);

@@ -76,6 +76,26 @@ describe('the verbs', () => {
       assert.deepEqual(await kube().get(CONFIG_MAPS, { name: 'system-fields', namespace }), created);
     });
 
+    it('stores without the record of owners what would be too large with it, as the real server does', async () => {
+      const prefix = Array.from({ length: 4 }, () => 'a'.repeat(60)).join('.');
+      const longLabels = (length: number) =>
+        Object.fromEntries(Array.from({ length }, (_, index) => [`${prefix}/l${index}`, 'v']));
+      const labels = longLabels(5_000);
+      const large = { ...configMap('many-labels'), metadata: { name: 'many-labels', namespace, labels } };
+      const created = await kube().create(CONFIG_MAPS, large);
+      assert.deepEqual(created.metadata?.labels, labels);
+      assert.equal(created.metadata?.managedFields, undefined);
+      const name = { name: 'many-labels', namespace };
+      const merged = await kube().patch(CONFIG_MAPS, name, { type: 'merge', body: { data: { more: 'x' } } });
+      assert.deepEqual([merged.data?.['more'], merged.metadata?.managedFields], ['x', undefined]);
+      const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'applied-labels', namespace, labels } };
+      const applied = kube().patch(CONFIG_MAPS, { ...name, name: 'applied-labels' }, { type: 'apply', body });
+      await assert.rejects(applied, { code: 413 });
+      const larger = { ...large, metadata: { ...large.metadata, labels: longLabels(9_000) } };
+      await assert.rejects(kube().update(CONFIG_MAPS, larger), { code: 413 });
+      await kube().delete(CONFIG_MAPS, name);
+    });
+
     it('makes up a name, and another one when it is taken', async () => {
       const first = await kube().create(CONFIG_MAPS, { metadata: { generateName: 'gen-', namespace } });
       const second = await kube().create(CONFIG_MAPS, { metadata: { generateName: 'gen-', namespace } });
