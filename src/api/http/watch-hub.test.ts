@@ -5,6 +5,7 @@ import { connect, createServer as createHttp2Server, type Http2Server } from 'no
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { VirtualClock } from '../../kube/clock.ts';
+import { seconds } from '../../kube/duration.ts';
 import { CONFIG_MAPS } from '../../kube/resource.ts';
 import { type Engine, startEngine } from '../engine.ts';
 import type { Kind } from '../kinds/kind.ts';
@@ -143,5 +144,18 @@ describe('watches that nobody reads', () => {
     let text = '';
     for await (const chunk of late) text += String(chunk);
     assert.match(text.trimEnd().split('\n').at(-1) ?? '', /^\{"type":"ERROR".*"code":410/);
+  });
+
+  it('are broken off when they do not even read that they end', async t => {
+    hub.close();
+    t.mock.timers.enable({ apis: ['setInterval', 'Date'], now: Date.now() });
+    hub = new WatchHub(() => engine.core.store.revision);
+    const deaf = await silent();
+    while (hub.size > 0) for (let index = 0; index < OBJECTS; index++) await write(index, `deaf-${hub.unread}-`);
+    t.mock.timers.tick(seconds(9));
+    assert.ok(hub.unread > 0, 'the connection still holds what was written last');
+    t.mock.timers.tick(seconds(2));
+    assert.equal(hub.unread, 0);
+    await assert.rejects(deaf.toArray(), { code: 'ECONNRESET' });
   });
 });
