@@ -17,13 +17,13 @@ describe('who has loaded a CA (spec 90, section 3)', async () => {
   const graph = kubeApiserverTrust();
   const made = (commonName: string) =>
     issueSigner({ commonName, keys: seededKeys(commonName), now: new Date(), lifetimeMs: days(1), algorithm: 'P-256' });
-  const [old, next] = (await Promise.all([made('ns_signer@1'), made('ns_signer@2')])).map(
+  const [old, next, other] = (await Promise.all([made('ns_signer@1'), made('ns_signer@2'), made('ns_other@2')])).map(
     ({ chain: [certificate] }) => certificate as Certificate,
-  ) as [Certificate, Certificate];
+  ) as [Certificate, Certificate, Certificate];
   const routes = ({ server }: Edge) => {
     if (server.nodes === 'anywhere') return 'nobody knows where';
     const port = server.process === 'kubelet' ? 10250 : 6443;
-    return ['a', 'b'].map(node => ({ from: node, host: node, port }));
+    return ['a', 'b'].map(node => ({ from: 'elsewhere', host: node, port }));
   };
   const survey = async (name: string, answers: (question: Question) => Answer) => {
     const asked: string[] = [];
@@ -36,6 +36,7 @@ describe('who has loaded a CA (spec 90, section 3)', async () => {
       signer: secret(OPERATOR, name),
       certificate: next,
       routes,
+      nodeAt: host => host,
       timeoutMs: 1,
       ask,
     });
@@ -67,6 +68,12 @@ describe('who has loaded a CA (spec 90, section 3)', async () => {
     assert.deepEqual([said.loaded, said.missing], [[], []]);
     assert.ok(said.silent.includes('kube-apiserver on a: does not say which CAs it has loaded'));
     assert.ok(said.silent.includes('kube-apiserver on b: ECONNREFUSED'));
+  });
+
+  test('a server whose list has nothing of this signer has another list for it', async () => {
+    const said = await survey('aggregator-client-signer', () => loaded(other));
+    assert.deepEqual([said.loaded, said.missing], [[], []]);
+    assert.ok(said.silent.some(text => text.startsWith('kube-apiserver on a: names no CA of this signer')));
   });
 
   test('who checks servers cannot be asked and is named', async () => {

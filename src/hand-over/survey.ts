@@ -1,4 +1,5 @@
 import type { Certificate } from '../pki/certificate.ts';
+import { parseName } from '../pki/name.ts';
 import type { Edge, TrustGraph } from '../trust/graph.ts';
 import { isSameObject, type ObjectRef, objectText } from '../trust/object.ts';
 import type { Route } from '../trust/prober.ts';
@@ -23,6 +24,8 @@ export interface SurveyOptions {
   readonly certificate: Certificate;
   /** Where the servers of an edge are; a text says why nobody knows. */
   routes(edge: Edge): readonly Route[] | string;
+  /** The name of the node that has an address. */
+  nodeAt(host: string): string;
   readonly timeoutMs: number;
   readonly ask?: ((question: Question) => Promise<Answer>) | undefined;
 }
@@ -50,7 +53,8 @@ export async function surveyOf(options: SurveyOptions): Promise<Survey> {
     else {
       for (const route of found) {
         const address = `${route.host}:${route.port}`;
-        if (!servers.has(address)) servers.set(address, { name: `${edge.server.process} on ${route.from}`, route });
+        if (!servers.has(address))
+          servers.set(address, { name: `${edge.server.process} on ${options.nodeAt(route.host)}`, route });
       }
     }
   }
@@ -65,7 +69,8 @@ export async function surveyOf(options: SurveyOptions): Promise<Survey> {
       else if (answer.kind === 'not-asking') silent.push(`${name}: does not say which CAs it has loaded`);
       else if (answer.authorities.some(authority => authority.equals(options.certificate.subject.der)))
         loaded.push(name);
-      else missing.push(name);
+      else if (answer.authorities.some(authority => isOfFamily(authority, options.certificate))) missing.push(name);
+      else silent.push(`${name}: names no CA of this signer, neither this one nor one before it`);
     }
   };
   await Promise.all(Array.from({ length: MOST_AT_ONCE }, askNext));
@@ -75,6 +80,20 @@ export async function surveyOf(options: SurveyOptions): Promise<Survey> {
     silent: [...new Set(silent)].toSorted(),
     clients: [...clients].toSorted(),
   };
+}
+
+/**
+ * Whether this is the name of another generation: `<namespace>_<name>@<seconds>`. A server that names none at all has another list for
+ * what this signer signs, so that its silence about the new one says nothing.
+ */
+function isOfFamily(authority: Buffer, { subject }: Certificate): boolean {
+  const family = subject.commonName.slice(0, subject.commonName.lastIndexOf('@') + 1);
+  if (family === '') return false;
+  try {
+    return parseName(authority, 'the name of a CA').commonName.startsWith(family);
+  } catch {
+    return false;
+  }
 }
 
 /** Every object that the CA of a signer is in, by the ways the graph knows. */

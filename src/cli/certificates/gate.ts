@@ -123,7 +123,13 @@ function surveyor(kube: Kube): (signer: ObjectName, certificate: Certificate) =>
     if (nodes === undefined) return undefined;
     const routes = routesFrom(nodes.items, infrastructure);
     const signer = secretRef(place.namespace, place.name);
-    return surveyOf({ graph, signer, certificate, routes, timeoutMs: ASK_TIMEOUT_MS });
+    const names = new Map(
+      nodes.items.flatMap(({ metadata, status }) =>
+        (status?.addresses ?? []).map(({ address }) => [address, metadata?.name ?? address] as const),
+      ),
+    );
+    const nodeAt = (host: string) => names.get(host) ?? host;
+    return surveyOf({ graph, signer, certificate, routes, nodeAt, timeoutMs: ASK_TIMEOUT_MS });
   };
   return (place, certificate) => {
     const id = `${place.namespace}/${place.name}`;
