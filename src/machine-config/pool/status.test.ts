@@ -5,7 +5,7 @@ import { silentLog } from '../../controller/log.ts';
 import { VirtualClock } from '../../kube/clock.ts';
 import { recordingEvents } from '../../kube/events.ts';
 import type { KubeObject } from '../../kube/resource.ts';
-import { CURRENT_CONFIG, DAEMON_REASON, DAEMON_STATE, DESIRED_CONFIG } from '../../machine-config-api/names.ts';
+import { DAEMON_REASON, DAEMON_STATE, DESIRED_CONFIG } from '../../machine-config-api/names.ts';
 import { noGauges } from '../metrics.ts';
 import { customPool, NOW } from '../testing.ts';
 import { candidatesOf } from './candidates.ts';
@@ -34,13 +34,6 @@ describe('maxUnavailable (ND-20)', () => {
   test('less than nothing leaves no candidate (ND-21)', () => {
     const nodes: Node[] = [{ metadata: { name: 'n', annotations: { [DESIRED_CONFIG]: 'old' } } }];
     assert.deepEqual(candidatesOf({ spec: { configuration: { name: 'new' } } }, nodes, -1).nodes, []);
-  });
-  test('a node that fails costs one as long as the pool still wants that config; else it is a way back (ND-22, ND-23)', () => {
-    const annotations = { [CURRENT_CONFIG]: 'old', [DESIRED_CONFIG]: 'bad', [DAEMON_STATE]: 'Degraded' };
-    const failing: Node = { metadata: { name: 'n', annotations } };
-    const heading = (name: string) => candidatesOf({ spec: { configuration: { name } } }, [failing], 1);
-    assert.deepEqual(heading('bad'), { nodes: [], capacity: 0 });
-    assert.deepEqual(heading('old'), { nodes: [failing], capacity: 1 });
   });
 });
 
