@@ -10,6 +10,8 @@ describe('what a client accepts', () => {
 
   const accepted: [rule: string, header: string | undefined, output: object][] = [
     ['anything', undefined, json],
+    ['nothing said', ' ', json],
+    ['any of a kind', 'application/*', json],
     ['a browser', 'text/html,application/xhtml+xml,*/*;q=0.8', json],
     ['protocol buffers alone', PROTOBUF, { format: 'protobuf', as: undefined }],
     ['protocol buffers or JSON', `${PROTOBUF},application/json`, json],
