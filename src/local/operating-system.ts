@@ -19,7 +19,10 @@ const OS_RELEASE = [
   'NAME="CentOS Stream CoreOS"',
   'ID="scos"',
   'ID_LIKE="rhel fedora"',
+  // 4.16 takes the version of the distribution from behind its own: 9.
+  'VERSION="416.9"',
   'VERSION_ID="4.16"',
+  'OPENSHIFT_VERSION="4.16"',
   'PLATFORM_ID="platform:el9"',
   'PRETTY_NAME="CentOS Stream CoreOS, played by a local node of Rotunda"',
   'VARIANT_ID="coreos"',

@@ -70,6 +70,12 @@ test('settings of the cluster reach local nodes: crio is reloaded, maxPods count
     assert.match(services(), /restart crio\.service/);
   });
 
+  await t.test("a node is of the 9 series for 4.16's agents, which read its version from behind their own", () => {
+    const text = readFileSync(join(dir, 'nodes', WORKER, 'etc/os-release'), 'utf8');
+    const fields = new Map(text.split('\n').map(line => line.replaceAll('"', '').split('=') as [string, string]));
+    assert.equal(fields.get('VERSION')?.replace(`${fields.get('OPENSHIFT_VERSION')?.replace('.', '')}.`, ''), '9');
+  });
+
   await t.test("keys of administrators are where 4.16's agents put them", async () => {
     const before = await current();
     await kube.create(MACHINE_CONFIGS, {
