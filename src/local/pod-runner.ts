@@ -38,6 +38,8 @@ export interface PodDeps {
 
 const ACCOUNT_DIRECTORY = '/var/run/secrets/kubernetes.io/serviceaccount';
 const TERMINATION_LOG = '/dev/termination-log';
+/** What a container has where nobody says otherwise; behind the programs of the node, and what `rotunda up` was started with. */
+const STANDARD_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 /** A container may write to the trust store of its image; here that would be the one of the machine. */
 const TRUST_STORE = '/etc/pki/ca-trust/extracted/pem';
 const GRACE_SECONDS = 30;
@@ -234,7 +236,7 @@ export class PodRunner {
       ? paths.outside(ACCOUNT_DIRECTORY)
       : undefined;
     const env = {
-      PATH: `${this.#deps.shims}:${process.env.PATH ?? ''}`,
+      PATH: `${this.#deps.shims}:${process.env.PATH ?? ''}:${STANDARD_PATH}`,
       HOME: work,
       TMPDIR: work,
       HOSTNAME: this.pod.metadata?.name ?? '',
