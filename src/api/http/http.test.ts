@@ -517,6 +517,15 @@ describe('the API over HTTPS', () => {
     assert.deepEqual(whoami.body['status'].userInfo, { username: 'bob', groups: ['devs', 'system:authenticated'] });
   });
 
+  it('shows paths to those who may see them, and takes nothing there', async () => {
+    const asBob = { 'impersonate-user': 'bob', 'impersonate-group': 'devs' };
+    const message = 'forbidden: User "bob" cannot get path "/nothing"';
+    isStatus(await ask(session, 'GET', '/nothing', undefined, asBob), 403, 'Forbidden', message);
+    assert.equal((await ask(session, 'GET', '/apis', undefined, asBob)).code, 200);
+    assert.equal((await ask(session, 'POST', '/version', '{}')).code, 405);
+    assert.equal((await ask(session, 'HEAD', '/version')).code, 200);
+  });
+
   it('takes the key of an impersonated extra with a broken escape as it is', async () => {
     const asBob = { 'impersonate-user': 'bob', 'impersonate-extra-a%zz': 'x', 'impersonate-extra-b%2fc': 'y' };
     const whoami = await ask(session, 'POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', '{}', asBob);
