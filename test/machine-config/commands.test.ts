@@ -13,7 +13,7 @@ import type { PoolExplanation } from '../../src/cli/explain/machine-config.ts';
 import { CLUSTER_OPERATORS } from '../../src/controller/cluster-operator-status.ts';
 import { getIfPresent } from '../../src/kube/get.ts';
 import { CONFIG_MAPS, LEASES, NODES, type Resource, SECRETS } from '../../src/kube/resource.ts';
-import { certificate, fileConfig, installDefinitions } from '../../src/machine-config/testing.ts';
+import { fileConfig, installDefinitions } from '../../src/machine-config/testing.ts';
 import { CONTROLLER_CONFIGS } from '../../src/machine-config-api/controller-config.ts';
 import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS } from '../../src/machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG, MCO_NAMESPACE } from '../../src/machine-config-api/names.ts';
@@ -38,11 +38,6 @@ describe('the commands of machine configuration', () => {
     assert.match(stderr, /error: .*are the definitions in manifests\/crds\/ installed\?/);
     assert.equal(await holder('machine-config'), undefined);
     await installDefinitions({ kube: api.kube, idle: () => api.engine.idle(), close: () => api.close() });
-    // What a real API server says of itself.
-    await api.kube.create(CONFIG_MAPS, {
-      metadata: { namespace: 'kube-system', name: 'extension-apiserver-authentication' },
-      data: { 'client-ca-file': await certificate('kubernetes') },
-    });
   });
 
   after(async () => {
