@@ -3,7 +3,7 @@
  * `node test/run.ts unit` only the tests beside the code. Further arguments select files by a part of their path. Ends with a line
  * `N passed, N failed, N skipped`.
  */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { relative } from 'node:path';
@@ -18,7 +18,10 @@ interface Counts {
 }
 
 /** Longest time one test file may take, in milliseconds. */
-const FILE_TIMEOUT_MS = 60 * 60_000;
+const FILE_TIMEOUT_MS = 20 * 60_000;
+
+/** Longest time all of them may take: who waits for the last line gets it, with the names of the files that are to blame for its late coming. */
+const WHOLE_TIMEOUT_MS = 40 * 60_000;
 
 /** Tests that cross rooms mostly wait for processes, for each other and for clocks. */
 const FILES_PER_CORE = 2;
@@ -50,12 +53,15 @@ const [mode, ...rest] = process.argv.slice(2);
 const onlyUnit = mode === 'unit';
 const selected = onlyUnit || mode === undefined ? rest : [mode, ...rest];
 const total: Counts = { passed: 0, failed: 0, skipped: 0 };
+/** Files that have begun and not ended. */
+const running = new Set<string>();
 
 const unit = filesOf(['src/**/*.test.ts', 'test/structure/*.test.ts', 'test/vectors/*.test.ts']);
 const crossing = onlyUnit
   ? []
   : longestFirst(filesOf(['test/*/**/*.test.ts']).filter(file => !unit.includes(file) && isWanted(file)));
 // Tests beside the code share one process, which is fast; those that cross rooms get a process each. Most of what those do is to wait.
+setTimeout(() => void giveUp(), WHOLE_TIMEOUT_MS).unref();
 if (crossing.length === 0) await runFiles(unit, { isolation: 'none' });
 else {
   await Promise.all([
@@ -67,17 +73,33 @@ else {
     }),
   ]);
 }
-// Whoever reads from a socket gets the last line only if it is waited for.
-await new Promise(resolve =>
-  process.stdout.write(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped\n`, resolve),
-);
-process.exit(total.failed > 0 || total.passed + total.skipped === 0 ? 1 : 0);
+await end();
+
+async function end(): Promise<void> {
+  // Whoever reads from a socket gets the last line only if it is waited for.
+  await new Promise(resolve =>
+    process.stdout.write(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped\n`, resolve),
+  );
+  process.exit(total.failed > 0 || total.passed + total.skipped === 0 ? 1 : 0);
+}
+
+/** A test that does not end, or a process of its that holds on to its output, must not cost the results of all others. */
+async function giveUp(): Promise<void> {
+  const { stdout } = spawnSync('ps', ['-eo', 'pid,ppid,etime,args'], { encoding: 'utf8' });
+  for (const line of (stdout ?? '').split('\n'))
+    if (line.includes('rotunda')) console.log(`still there: ${line.slice(0, 200)}`);
+  for (const file of running) console.log(`FAILED ${file}: not done after ${WHOLE_TIMEOUT_MS / 60_000} minutes`);
+  total.failed += Math.max(1, running.size);
+  await end();
+}
 
 /** The unit tests in a process of their own, beside the others. */
 async function runUnitTestsApart(): Promise<void> {
   const child = spawn(process.execPath, [fileURLToPath(import.meta.url), 'unit', ...selected], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
+  // Not inherited: whoever reads our output must not wait for a process that a test has left behind.
+  child.stderr.on('data', (part: Buffer) => process.stderr.write(part));
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (part: string) => (output += part));
   const status = await new Promise(resolve => child.once('close', resolve));
@@ -108,15 +130,19 @@ function longestFirst(files: readonly string[]): string[] {
 
 async function runFiles(files: string[], options: Parameters<typeof run>[0]): Promise<void> {
   const counts = new Map<string, Counts>();
-  const seconds = new Map<string, number>();
   for await (const { type, data } of run({ ...options, files: files.map(file => root + file) })) {
     if (type === 'test:stderr') process.stderr.write(data.message);
-    if (type === 'test:summary' && data.file !== undefined)
-      seconds.set(relative(root, data.file), data.duration_ms / 1000);
+    const file = relative(root, ('file' in data ? data.file : undefined) ?? '');
+    if (type === 'test:dequeue' && options?.isolation === 'process' && data.nesting === 0 && files.includes(file))
+      running.add(file);
+    if (type === 'test:summary' && file !== '') {
+      tell(file, counts.get(file), data.duration_ms / 1000);
+      counts.delete(file);
+      running.delete(file);
+    }
     if (type !== 'test:pass' && type !== 'test:fail') continue;
     // A suite that is skipped has no tests to speak for it.
     if (data.details.type === 'suite' && data.skip === undefined) continue;
-    const file = relative(root, data.file ?? '');
     const count = counts.get(file) ?? { passed: 0, failed: 0, skipped: 0 };
     counts.set(file, count);
     if (type === 'test:fail') {
@@ -129,16 +155,15 @@ async function runFiles(files: string[], options: Parameters<typeof run>[0]): Pr
       count.passed++;
     }
   }
-  for (const [file, { passed, failed, skipped }] of counts) {
-    console.log(
-      `${failed > 0 ? 'FAILED' : 'ok'} ${file}: ${passed} passed, ${failed} failed, ${skipped} skipped${took(seconds.get(file))}`,
-    );
-    total.passed += passed;
-    total.failed += failed;
-    total.skipped += skipped;
-  }
+  for (const [file, count] of counts) tell(file, count, undefined);
 }
 
-function took(seconds: number | undefined): string {
-  return seconds === undefined ? '' : `, ${Math.round(seconds)} s`;
+/** A file's line comes when the file is done: who watches sees how far it is, and what it was that did not end. */
+function tell(file: string, count: Counts | undefined, seconds: number | undefined): void {
+  const { passed, failed, skipped } = count ?? { passed: 0, failed: 0, skipped: 0 };
+  const took = seconds === undefined ? '' : `, ${Math.round(seconds)} s`;
+  console.log(`${failed > 0 ? 'FAILED' : 'ok'} ${file}: ${passed} passed, ${failed} failed, ${skipped} skipped${took}`);
+  total.passed += passed;
+  total.failed += failed;
+  total.skipped += skipped;
 }
