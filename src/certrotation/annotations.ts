@@ -4,6 +4,8 @@ export const NOT_AFTER = 'auth.openshift.io/certificate-not-after';
 export const ISSUER = 'auth.openshift.io/certificate-issuer';
 export const HOSTNAMES = 'auth.openshift.io/certificate-hostnames';
 export const REFRESH_PERIOD = 'certificates.openshift.io/refresh-period';
+/** Ours, on a leaf: somebody had it made before its signer was known to be loaded everywhere, and when (spec 70, 9.2). */
+export const GATE_OVERRIDE = 'rotunda.dev/regeneration-gate-overridden';
 export const MANAGED_CERTIFICATE_TYPE = 'auth.openshift.io/managed-certificate-type';
 
 export type Annotations = Record<string, string>;

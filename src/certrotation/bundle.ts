@@ -36,6 +36,10 @@ export interface BundleSigner {
   readonly namespace: string;
   readonly name: string;
   readonly certificate: Certificate;
+  /** Held as well: a signer that is to be known everywhere before it signs (spec 90). */
+  readonly next?: Certificate | undefined;
+  /** Held no longer: it was to be known and has never signed. */
+  readonly dropped?: Certificate | undefined;
 }
 
 export type BundleResult =
@@ -54,7 +58,7 @@ export function decideBundle(configMap: ConfigMap | undefined, signer: BundleSig
   let certificates: Certificate[];
   try {
     parsed = readBundle(stored);
-    certificates = mergeBundle(parsed.certificates, signer.certificate, now);
+    certificates = mergeBundle(kept(parsed.certificates, signer), signer.certificate, now);
   } catch (error) {
     const rule = isPkiError(error, 'BUNDLE_EMPTY') ? 'B-8' : 'B-1';
     return { action: 'fail', rule, error: (error as Error).message };
@@ -108,6 +112,11 @@ function withBundle(configMap: ConfigMap, text: string): ConfigMap {
   };
 }
 
+function kept(stored: readonly Certificate[], { next, dropped }: BundleSigner): Certificate[] {
+  const others = dropped === undefined ? stored : stored.filter(({ der }) => !der.equals(dropped.der));
+  return next === undefined ? [...others] : [...others, next];
+}
+
 function readBundle(text: string): { certificates: Certificate[]; warnings: string[] } {
   if (text === '') return { certificates: [], warnings: [] };
   const { certificates, skipped } = readCertificates(text);
@@ -131,9 +140,10 @@ function whyRewrite(
 ): string {
   if (configMap === undefined) return "configmap doesn't exist";
   if (Object.keys(configMap.data ?? {}).length === 0) return 'configmap is empty';
-  if (!stored.some(certificate => certificate.der.equals(signer.certificate.der))) {
-    return `signer update ${signer.namespace}/${signer.name}`;
-  }
+  const holds = (wanted: Certificate) => stored.some(({ der }) => der.equals(wanted.der));
+  if (!holds(signer.certificate)) return `signer update ${signer.namespace}/${signer.name}`;
+  if (signer.next !== undefined && !holds(signer.next)) return `next signer of ${signer.namespace}/${signer.name}`;
+  if (signer.dropped !== undefined && holds(signer.dropped)) return 'a next signer that was taken back leaves';
   if (unexpired(stored, now).length < stored.length) return 'expired certificates leave';
   return 'the text is not in canonical form';
 }

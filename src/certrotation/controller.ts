@@ -11,6 +11,7 @@ import type { RotationUnit } from './config.ts';
 import type { CertCreator } from './creator.ts';
 import type { Objects, Rotation } from './ensure.ts';
 import { type Reporter, reconcileUnit } from './reconcile.ts';
+import type { Sync } from './unit.ts';
 
 /** A cache of one kind of object, of one namespace or of all. */
 export interface Cached<T extends KubeObject> extends Source<T> {
@@ -32,6 +33,10 @@ export interface RotationControllerOptions {
   readonly events: EventRecorder;
   readonly log: Log;
   readonly metrics?: ControllerMetrics | undefined;
+  /** How a pass goes; by upstream's clock unless told otherwise. */
+  readonly sync?: Sync | undefined;
+  /** Further reasons for a pass. */
+  readonly triggers?: readonly Trigger[] | undefined;
 }
 
 /** The safety net below the triggers and the due times (spec 10, 9). */
@@ -57,9 +62,10 @@ export function certRotationController(options: RotationControllerOptions): Cont
       onChange(caches.configMaps(bundle.namespace), { when: named(bundle.name) }),
       onChange(caches.secrets(target.namespace), { when: named(target.name) }),
       onHostnames(target.creator),
+      ...(options.triggers ?? []),
     ],
     reconcile: async (_, context) => {
-      const againAt = await reconcileUnit(unit, rotation, report, context.events);
+      const againAt = await reconcileUnit(unit, rotation, report, context.events, options.sync);
       return { againAt };
     },
   });

@@ -3,7 +3,7 @@ import { seconds } from '../kube/duration.ts';
 import type { RotationUnit } from './config.ts';
 import type { Events, Rotation } from './ensure.ts';
 import { CertRotationError } from './error.ts';
-import { syncUnit } from './unit.ts';
+import { type Sync, syncUnit } from './unit.ts';
 
 /** Tells the world how a unit is doing; true when that changed something (spec 10, R-5). */
 export type Reporter = (unit: string, error: Error | undefined) => Promise<boolean>;
@@ -24,12 +24,13 @@ export async function reconcileUnit(
   rotation: Rotation,
   report?: Reporter,
   events: Events = rotation.events,
+  sync: Sync = syncUnit,
 ): Promise<Date> {
   const { clock } = rotation;
   let failure: Error | undefined;
   let next = clock.now();
   try {
-    const result = await syncUnit(unit, rotation);
+    const result = await sync(unit, rotation);
     // Losing a write is normal and no reason to look degraded (W-2).
     if (result.outcome === 'lost') return new Date(clock.now().getTime() + ASK_AGAIN_AFTER_LOSS_MS);
     next = new Date(Math.max(result.until.getTime(), clock.now().getTime() + SHORTEST_PAUSE_MS));

@@ -60,29 +60,31 @@ export function decideSignerByAnnotations(
   );
 }
 
+/** What a signer becomes, where somebody else than the rules has decided that. */
+export interface SignerChoice {
+  /** The pair it gets; `keep`: the one it has, although it is due. */
+  readonly pair: CertificateAndKey | 'keep';
+  /** Noted on it together with the pair. */
+  readonly annotations?: Annotations | undefined;
+}
+
 /** Makes sure of the signer (spec 10, 7.1). Throws when the stored one cannot be used. */
-export async function ensureSigner(config: SignerConfig, rotation: Rotation): Promise<SignerResult> {
+export async function ensureSigner(
+  config: SignerConfig,
+  rotation: Rotation,
+  choice?: SignerChoice,
+): Promise<SignerResult> {
   requireValidPolicy(config);
   const now = rotation.clock.now();
   const prepared = await prepareSecret(config, rotation);
   if (prepared === undefined) return { outcome: 'lost' };
-  const decision = decidePrepared(prepared, decideSigner(prepared.before, config, now));
+  const byRules = decidePrepared(prepared, decideSigner(prepared.before, config, now));
+  const decision = choice === undefined ? byRules : decideByChoice(byRules, choice, now);
   let wanted = prepared.secret;
   if (decision.action === 'regenerate') {
-    const { namespace, name } = config;
-    rotation.events.event(
-      'Normal',
-      'SignerUpdateRequired',
-      `"${name}" in "${namespace}" requires a new signing cert/key pair: ${decision.reason}`,
-    );
-    const certificate = await issueSigner({
-      commonName: `${namespace}_${name}@${Math.floor(now.getTime() / 1000)}`,
-      lifetimeMs: config.validityMs,
-      now,
-      keys: rotation.keys,
-      algorithm: config.keyAlgorithm ?? DEFAULT_KEY_ALGORITHM,
-    });
-    wanted = withCertificate(wanted, certificate, 'signer', config.refreshMs);
+    const pair = typeof choice?.pair === 'object' ? choice.pair : await newSigner(config, rotation, decision.reason);
+    wanted = withCertificate(wanted, pair, 'signer', config.refreshMs);
+    if (choice?.annotations !== undefined) wanted = withAnnotations(wanted, choice.annotations);
   }
   // One that cannot be used is not touched for its metadata (4.5), only for its type (Y-1); loading it says why.
   const untouched = decision.action === 'fail' && prepared.before?.type === wanted.type;
@@ -97,4 +99,33 @@ export async function ensureSigner(config: SignerConfig, rotation: Rotation): Pr
     regenerated,
     decision: regenerated ? decideSigner(stored, config, now) : decision,
   };
+}
+
+/** Announces and makes a key pair for a signer. Its name tells it from every other one of the family, also within a second. */
+export async function newSigner(
+  { namespace, name, validityMs, keyAlgorithm = DEFAULT_KEY_ALGORITHM }: SignerConfig,
+  { clock, events, keys }: Rotation,
+  reason: string,
+  taken: readonly string[] = [],
+): Promise<CertificateAndKey> {
+  events.event(
+    'Normal',
+    'SignerUpdateRequired',
+    `"${name}" in "${namespace}" requires a new signing cert/key pair: ${reason}`,
+  );
+  const now = clock.now();
+  let second = Math.floor(now.getTime() / 1000);
+  while (taken.includes(`${namespace}_${name}@${second}`)) second++;
+  const commonName = `${namespace}_${name}@${second}`;
+  return issueSigner({ commonName, lifetimeMs: validityMs, now, keys, algorithm: keyAlgorithm });
+}
+
+function decideByChoice(byRules: Decision, { pair }: SignerChoice, now: Date): Decision {
+  if (pair !== 'keep') return regenerate('HO-1', 'the next signer takes over');
+  if (byRules.action !== 'regenerate') return byRules;
+  return { action: 'keep', until: now, nextRule: byRules.rule, nextReason: byRules.reason };
+}
+
+function withAnnotations(secret: Secret, annotations: Annotations): Secret {
+  return { ...secret, metadata: { ...secret.metadata, annotations: { ...annotationsOf(secret), ...annotations } } };
 }

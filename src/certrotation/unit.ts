@@ -14,6 +14,9 @@ export type SyncResult =
   /** Another writer was first at this object: ask again in a moment (W-2). */
   | { readonly outcome: 'lost'; readonly object: 'signer' | 'bundle' | 'target' };
 
+/** One pass over a unit. */
+export type Sync = (unit: RotationUnit, rotation: Rotation) => Promise<SyncResult>;
+
 /** Signer, then bundle, then target; the first error ends the pass (spec 10, 9). */
 export async function syncUnit(unit: RotationUnit, rotation: Rotation): Promise<SyncResult> {
   const { signer, bundle, target } = unit;

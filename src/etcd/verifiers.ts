@@ -5,7 +5,7 @@ import type { Kube } from '../kube/port.ts';
 import { CONFIG_MAPS } from '../kube/resource.ts';
 import type { Certificate } from '../pki/certificate.ts';
 import { readCertificates } from '../pki/pem.ts';
-import { readNodeStatus } from '../staticpod/node-status.ts';
+import { runningRevisions } from '../staticpod/node-status.ts';
 import { copyName } from '../staticpod/revision/number.ts';
 import { isSameData } from './aggregate.ts';
 import { ALL_BUNDLES, ETCD_NAMESPACE, KUBE_APISERVER_NAMESPACE } from './names.ts';
@@ -61,11 +61,12 @@ export async function readVerifiers(family: Family, options: VerifierOptions): P
   // A cluster may have come from the other layout, and still run revisions of it.
   const other = profile.release === 'later' ? profile416() : profileLater();
   const layouts = [trustFilesOf(profile, family), trustFilesOf(other, family)];
-  const members = revisionsOf(etcd).map(async ({ nodeName, revision }) => ({
+  const members = runningRevisions(etcd.nodeStatuses).map(async ({ nodeName, revision }) => ({
     name: `etcd on node ${nodeName} at revision ${revision}`,
     bundle: await bundleAt(copies, revision, layouts),
   }));
-  const servers = family === 'server' && kubeApiServer !== undefined ? revisionsOf(kubeApiServer) : [];
+  const servers =
+    family === 'server' && kubeApiServer !== undefined ? runningRevisions(kubeApiServer.nodeStatuses) : [];
   const clients = servers.map(async ({ nodeName, revision }) => {
     const copy = await copies.read(KUBE_APISERVER_NAMESPACE, 'etcd-serving-ca', revision);
     return {
@@ -83,7 +84,7 @@ export async function nodesWithOtherBundles(
 ): Promise<string[]> {
   const copies = new Copies(kube, signal);
   const nodes = await Promise.all(
-    revisionsOf(etcd).map(async ({ nodeName, revision }) => {
+    runningRevisions(etcd.nodeStatuses).map(async ({ nodeName, revision }) => {
       const copy = await copies.read(ETCD_NAMESPACE, ALL_BUNDLES, revision);
       return isSameData(copy?.data, published.data) && copy !== undefined
         ? []
@@ -91,17 +92,6 @@ export async function nodesWithOtherBundles(
     }),
   );
   return nodes.flat();
-}
-
-/** What runs on a node, and what is about to. */
-function revisionsOf({ nodeStatuses = [] }: RolloutStatus): { nodeName: string; revision: number }[] {
-  return nodeStatuses
-    .map(readNodeStatus)
-    .flatMap(({ nodeName, currentRevision, targetRevision }) =>
-      [...new Set([currentRevision, targetRevision])]
-        .filter(revision => revision > 0)
-        .map(revision => ({ nodeName, revision })),
-    );
 }
 
 /** What all files of the first layout that this revision has agree on. */

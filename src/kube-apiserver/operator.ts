@@ -1,5 +1,6 @@
 import type { Registry } from '@prometheus-io/client';
 import type { Event } from 'kubernetes-types/core/v1.d.ts';
+import type { RotationUnit } from '../certrotation/config.ts';
 import { readRotationScale, rotationDay } from '../certrotation/scale.ts';
 import {
   CLUSTER_OPERATOR_RESYNC_MS,
@@ -14,6 +15,10 @@ import type { Log } from '../controller/log.ts';
 import { controllerMetrics } from '../controller/metrics.ts';
 import type { Reconcile } from '../controller/reconcile.ts';
 import { named, onChange, type Trigger } from '../controller/trigger.ts';
+import { Evidence } from '../hand-over/evidence.ts';
+import { nextKey } from '../hand-over/family.ts';
+import { type HandOverMode, syncByReceipts } from '../hand-over/sync.ts';
+import { onReceipts } from '../hand-over/trigger.ts';
 import type { Clock } from '../kube/clock.ts';
 import { minutes } from '../kube/duration.ts';
 import type { EventRecorder } from '../kube/events.ts';
@@ -58,6 +63,7 @@ import { RELATED_OBJECTS } from './related-objects.ts';
 import { CLUSTER, KUBE_API_SERVERS, type KubeAPIServer } from './resources.ts';
 import { ensureRotationBase, ROTATION_BASE, rotationBaseCondition } from './rotation/base.ts';
 import { rotationControllers } from './rotation/controllers.ts';
+import { kubeApiserverEvidence } from './rotation/evidence.ts';
 import { followHostnames, hostnameReconcile, hostnameSources } from './rotation/follow-hostnames.ts';
 import { rotationUnits } from './rotation/units.ts';
 import { staticPodConfig, topologyOf, wantsStartupMonitor } from './static-pod.ts';
@@ -82,6 +88,8 @@ export interface KubeApiserverOperatorDeps {
   readonly kubernetesVersion?: string | undefined;
   readonly versions?: { readonly operand: string; readonly operator: string } | undefined;
   readonly verbosity?: Verbosity | undefined;
+  /** How a new signer comes to sign: when everybody has loaded it (spec 90), or by upstream's clock. `receipts` unless told otherwise. */
+  readonly handOver?: HandOverMode | undefined;
   /** How long servers must have been ready before the next node is touched; 30 s unless told otherwise. */
   readonly minReadyMs?: number | undefined;
 }
@@ -129,6 +137,7 @@ export async function runKubeApiserverOperator(
 export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApiserverOperator {
   const { kube, clock, keys, events, log, registry, versions, minReadyMs, keyAlgorithm } = deps;
   const program = { ...deps.program, keyAlgorithm };
+  const byReceipts = (deps.handOver ?? 'receipts') === 'receipts';
   const metrics = registry && controllerMetrics(registry);
   const cacheOptions: CacheOptions = { clock, onError: error => log.warn({ err: error }, 'watching failed') };
 
@@ -148,7 +157,7 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
     ...Object.values(config),
     etcdEndpoints,
     clusterOperators,
-    ...(deps.kubernetesVersion === undefined ? [] : [nodes]),
+    ...(deps.kubernetesVersion === undefined && !byReceipts ? [] : [nodes]),
     ...(registry === undefined ? [] : [podEvents]),
   ]);
   const cached = cachedObjects(kube, [
@@ -197,6 +206,19 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
   const hostnamesKnown = Promise.all([config.networks.synced, config.infrastructures.synced]);
   hostnamesKnown.catch(() => {});
 
+  const evidence = kubeApiserverEvidence({
+    kube,
+    units,
+    graph: () => kubeApiserverTrust(copiesIn(rules)),
+    nodes: () => nodes.list(),
+    nodeStatuses: () => pods.operator.get(CLUSTER)?.status?.nodeStatuses ?? [],
+    configMap: key => objects.in(key.namespace ?? '').configMaps.get(key),
+  });
+  const handOver = byReceipts && {
+    sync: syncByReceipts(units, { receipts: new Evidence(evidence), dayMs: deps.dayMs }),
+    triggers: ({ signer }: RotationUnit) => [on.secret(nextKey(signer)), onReceipts(nodes)],
+  };
+
   const recorder = new VersionRecorder(() => clusterStatus.enqueue());
   const clusterStatus = controller(
     'StatusSyncer_kube-apiserver',
@@ -213,7 +235,15 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
   if (versions !== undefined) recorder.record('raw-internal', versions.operator);
 
   const controllers = [
-    ...rotationControllers(units, objects.forRotation(hostnamesKnown), { kube, clock, keys, events, log, metrics }),
+    ...rotationControllers(units, objects.forRotation(hostnamesKnown), {
+      kube,
+      clock,
+      keys,
+      events,
+      log,
+      metrics,
+      ...handOver,
+    }),
     controller(
       'CertRotationHostnames',
       degraded(

@@ -194,25 +194,32 @@ const EDGES: readonly Edge[] = [
     process: 'kube-controller-manager',
     nodes: 'control-plane',
     presents: managed('kube-controller-manager-client-cert-key', 'cluster-kube-controller-manager-operator'),
-    verifiesWith: published('kube-controller-manager kubeconfig', 'cluster-kube-controller-manager-operator'),
+    verifiesWith: published('kube-controller-manager kubeconfig', 'cluster-kube-controller-manager-operator', 'pod'),
   }),
   toKubeApiserver('kube-scheduler', INTERNAL, 'internal-loadbalancer-serving-certkey', {
     process: 'kube-scheduler',
     nodes: 'control-plane',
     presents: managed('kube-scheduler-client-cert-key', 'cluster-kube-scheduler-operator'),
-    verifiesWith: published('kube-scheduler kubeconfig', 'cluster-kube-scheduler-operator'),
+    verifiesWith: published('kube-scheduler kubeconfig', 'cluster-kube-scheduler-operator', 'pod'),
   }),
   toKubeApiserver('kubelets', INTERNAL, 'internal-loadbalancer-serving-certkey', {
     process: 'kubelet',
     nodes: 'all',
     presents: kubeletPair('kubelet-client-current.pem'),
-    verifiesWith: published('/etc/kubernetes/kubeconfig', 'machine-config-operator'),
+    verifiesWith: published('/etc/kubernetes/kubeconfig', 'machine-config-operator', 'agent'),
   }),
   toKubeApiserver('pods', SERVICE, 'service-network-serving-certkey', {
     process: 'pod',
     nodes: 'all',
     presents: 'token',
-    verifiesWith: published('/var/run/secrets/kubernetes.io/serviceaccount/ca.crt', 'kube-controller-manager', 'watch'),
+    verifiesWith: {
+      object: configMap(MANAGED, 'kube-apiserver-server-ca'),
+      elsewhere: {
+        file: '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt',
+        takes: 'watch',
+        by: 'kube-controller-manager',
+      },
+    },
   }),
   toKubeApiserver('administrators outside the cluster', EXTERNAL, 'external-loadbalancer-serving-certkey', {
     process: 'kubectl',
@@ -265,8 +272,11 @@ function managed(name: string, by: string): Holding {
   return { object: secret(MANAGED, name), elsewhere: { file, takes: 'watch', by } };
 }
 
-function published(file: string, by: string, takes: 'watch' | 'restart' | 'on-use' = 'restart'): Holding {
-  return { object: configMap(MANAGED, 'kube-apiserver-server-ca'), elsewhere: { file, takes, by } };
+function published(file: string, by: string, seenBy?: 'agent' | 'pod'): Holding {
+  return {
+    object: configMap(MANAGED, 'kube-apiserver-server-ca'),
+    elsewhere: { file, takes: 'restart', by, ...(seenBy && { seenBy }) },
+  };
 }
 
 /**

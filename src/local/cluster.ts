@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Log, silentLog } from '../controller/log.ts';
+import type { HandOverMode } from '../hand-over/sync.ts';
 import { aborted } from '../kube/aborted.ts';
 import { systemClock } from '../kube/clock.ts';
 import { formatGoDuration, seconds } from '../kube/duration.ts';
@@ -32,6 +33,8 @@ export interface LocalClusterOptions {
   /** 0 takes the one of the last start, or else a free one. */
   readonly apiPort?: number | undefined;
   readonly keyAlgorithm?: KeyAlgorithm | undefined;
+  /** When a new signer signs; by receipts unless told otherwise. */
+  readonly handOver?: HandOverMode | undefined;
   readonly programs?: ProgramOptions | undefined;
   /** How long an installer waits for writes of others to settle. */
   readonly settleMs?: number | undefined;
@@ -175,6 +178,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       programs,
       dayMs: options.dayMs,
       keyAlgorithm: options.keyAlgorithm,
+      handOver: options.handOver,
       minReadyMs,
       log,
       events: (component: string, name: string) =>

@@ -52,6 +52,7 @@ export const kubeApiserverPart: ClusterPart = {
           versions: { operator: VERSION, operand },
           dayMs: options.dayMs,
           keyAlgorithm: options.keyAlgorithm,
+          handOver: options.handOver,
           minReadyMs: options.minReadyMs,
         },
         signal,

@@ -1,4 +1,5 @@
 import type { Log } from '../controller/log.ts';
+import type { HandOverMode } from '../hand-over/sync.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import type { Kube } from '../kube/port.ts';
 import type { ObjectKey } from '../kube/resource.ts';
@@ -47,6 +48,7 @@ export interface PartContext {
   /** How long a day of rotation lasts. */
   readonly dayMs: number | undefined;
   readonly keyAlgorithm: KeyAlgorithm | undefined;
+  readonly handOver: HandOverMode | undefined;
   /** How long operands must have been ready before the next node is touched. */
   readonly minReadyMs: number;
   readonly log: Log;

@@ -53,3 +53,16 @@ export function storedNodeStatus(node: NodeStatus): StoredNodeStatus {
 export function isInTransition({ currentRevision, targetRevision }: NodeStatus): boolean {
   return targetRevision > currentRevision;
 }
+
+/** What runs on each node, and what is about to. */
+export function runningRevisions(
+  nodeStatuses: readonly StoredNodeStatus[] = [],
+): { readonly nodeName: string; readonly revision: number }[] {
+  return nodeStatuses
+    .map(readNodeStatus)
+    .flatMap(({ nodeName, currentRevision, targetRevision }) =>
+      [...new Set([currentRevision, targetRevision])]
+        .filter(revision => revision > 0)
+        .map(revision => ({ nodeName, revision })),
+    );
+}

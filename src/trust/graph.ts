@@ -75,7 +75,18 @@ export interface Holding {
   readonly object: ObjectRef;
   /** Those of its files that this side uses, `<node>` standing for the name of its node; absent: all of them. */
   readonly files?: readonly string[] | undefined;
-  readonly elsewhere?: { readonly file: string; readonly takes: Takes; readonly by: string } | undefined;
+  readonly elsewhere?:
+    | {
+        readonly file: string;
+        readonly takes: Takes;
+        readonly by: string;
+        /**
+         * How one can know what the process has loaded: the agent of its node reports it, or its pod says with which bundle it was
+         * started. Absent: nobody can tell.
+         */
+        readonly seenBy?: 'agent' | 'pod' | undefined;
+      }
+    | undefined;
 }
 
 /** A certificate that is in no object of ours, whose issuer is in this bundle. */

@@ -1,5 +1,5 @@
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
-import { NOT_AFTER } from '../../certrotation/annotations.ts';
+import { GATE_OVERRIDE, NOT_AFTER } from '../../certrotation/annotations.ts';
 import { days } from '../../kube/duration.ts';
 import type { Kube } from '../../kube/port.ts';
 import { SECRETS } from '../../kube/resource.ts';
@@ -22,8 +22,6 @@ import { readLocal, readSelected, selectedFrom } from './selection.ts';
 
 /** Who writes, as upstream calls it (spec 70, 2.1 and 2.2). */
 const FIELD_MANAGERS = { leaf: 'regenerate-leaf-certificates', 'top-level': 'regenerate-signers' } as const;
-/** Says on the Secret that somebody went past the gate, and when (spec 70, 9.2). */
-export const GATE_OVERRIDE = 'rotunda.dev/regeneration-gate-overridden';
 
 /** `regenerate-leaf` and `regenerate-top-level`: takes the date of a certificate away, so that its operator makes a new one. */
 export async function runRegenerate(

@@ -5,6 +5,7 @@ import { VERSION } from '../../kube/version.ts';
 import { OPERATOR_LEASE as KUBE_APISERVER_LEASE } from '../../kube-apiserver/namespaces.ts';
 import type { OperandProgram } from '../../kube-apiserver/target-config/controller.ts';
 import { rotationDayFrom } from '../flag-values.ts';
+import { handOverFrom, withHandOverFlag } from '../hand-over-flag.ts';
 import { HAND_BACK_ALGORITHM, keyAlgorithmFrom, withKeyAlgorithmFlag } from '../key-algorithm.ts';
 import { UsageError } from '../usage-error.ts';
 import { withOperatorFlags } from './flags.ts';
@@ -14,6 +15,7 @@ import type { OperatorFlags, OperatorTools } from './process.ts';
 interface KubeApiserverFlags extends OperatorFlags {
   readonly rotationDay?: string;
   readonly keyAlgorithm?: string;
+  readonly handOver: string;
   readonly flavor: string;
   readonly image: string;
   readonly kubernetesVersion?: string;
@@ -37,7 +39,7 @@ function addKubeApiserverOperator(program: Command): void {
           'cluster the kubeconfig names. Needs the definitions in manifests/crds/.',
       ),
   );
-  withKeyAlgorithmFlag(command)
+  withHandOverFlag(withKeyAlgorithmFlag(command))
     .option(
       '--rotation-day <duration>',
       'length of one rotation day, for all chains, where the cluster does not say yet (default 24h)',
@@ -56,6 +58,7 @@ function addKubeApiserverOperator(program: Command): void {
       }
       const dayMs = flags.rotationDay === undefined ? undefined : rotationDayFrom(flags.rotationDay);
       const keyAlgorithm = keyAlgorithmFrom(flags.keyAlgorithm, HAND_BACK_ALGORITHM);
+      const handOver = handOverFrom(flags.handOver);
       const [{ runOperator }, { runKubeApiserverOperator }, { versionOfImage }, { systemKeys }] = await Promise.all([
         import('./process.ts'),
         import('../../kube-apiserver/operator.ts'),
@@ -79,7 +82,16 @@ function addKubeApiserverOperator(program: Command): void {
               operatorCommand: ['rotunda'],
               version: VERSION,
             };
-            const deps = { ...tools, keys: systemKeys, keyAlgorithm, program, dayMs, kubernetesVersion, versions };
+            const deps = {
+              ...tools,
+              keys: systemKeys,
+              keyAlgorithm,
+              handOver,
+              program,
+              dayMs,
+              kubernetesVersion,
+              versions,
+            };
             await runKubeApiserverOperator(deps, signal);
           },
         },

@@ -7,6 +7,7 @@ import type { PartReport } from '../../local/part-board.ts';
 import type { ProgramOptions } from '../../local/programs.ts';
 import { type RealProgramFlags, withRealProgramFlags } from '../bootstrap/real-programs.ts';
 import { rotationDayFrom, wholeNumberFrom } from '../flag-values.ts';
+import { handOverFrom, withHandOverFlag } from '../hand-over-flag.ts';
 import { HAND_BACK_ALGORITHM, keyAlgorithmFrom, TRIAL_ALGORITHM, withKeyAlgorithmFlag } from '../key-algorithm.ts';
 import { untilStopped } from '../signals.ts';
 import { UsageError } from '../usage-error.ts';
@@ -20,6 +21,7 @@ interface Flags extends RealProgramFlags {
   workers: string;
   rotationDay: string;
   keyAlgorithm?: string | undefined;
+  handOver: string;
   apiPort: string;
   consolePort: string;
   real?: boolean | undefined;
@@ -39,7 +41,8 @@ export function addUp(program: Command): void {
         'With --real the API is kube-apiserver itself, on the nodes, over etcd on the nodes: the operators run against the servers whose\n' +
         'certificates they rotate. A folder without such a cluster gets one first, as by `rotunda bootstrap`.',
     );
-  withRealProgramFlags(withKeyAlgorithmFlag(command, `${HAND_BACK_ALGORITHM} with --real, else ${TRIAL_ALGORITHM}`))
+  const withKeys = withKeyAlgorithmFlag(command, `${HAND_BACK_ALGORITHM} with --real, else ${TRIAL_ALGORITHM}`);
+  withHandOverFlag(withRealProgramFlags(withKeys))
     .option('--dir <folder>', 'where everything is kept', '.rotunda')
     .option('--control-plane <number>', 'control-plane nodes, 1 to 9', '3')
     .option('--workers <number>', 'worker nodes, 0 to 100', '2')
@@ -55,6 +58,7 @@ export function addUp(program: Command): void {
       const consolePort = wholeNumberFrom('--console-port', flags.consolePort, 0, 65_535);
       const dayMs = rotationDayFrom(flags.rotationDay);
       const keyAlgorithm = keyAlgorithmFrom(flags.keyAlgorithm, flags.real ? HAND_BACK_ALGORITHM : TRIAL_ALGORITHM);
+      const handOver = handOverFrom(flags.handOver);
       const programs = await programsFrom(flags);
       mkdirSync(dir, { recursive: true, mode: 0o700 });
       // What is compiled now is compiled for the programs on the nodes too, and for the next start.
@@ -102,6 +106,7 @@ export function addUp(program: Command): void {
         log,
         compileCache,
         keyAlgorithm,
+        handOver,
         programs,
         moreParts: [console_],
         signal: stop.signal,

@@ -1,0 +1,154 @@
+import type { Certificate } from '../pki/certificate.ts';
+import type { Receipt } from './receipt.ts';
+
+/** Where the hand-over of a signer stands (spec 90, section 2). */
+export type Phase = 'Steady' | 'Distributing' | 'Signing' | 'Retiring';
+
+/** Everything that the decision about one signer family rests on. */
+export interface FamilyQuestion {
+  /** What signs; undefined: there is none, or it has ended, or nobody can use it. */
+  readonly current: Certificate | undefined;
+  /** What is known already, and signs nothing yet. */
+  readonly next: Certificate | undefined;
+  /** Why current is to be replaced; undefined: it is good. */
+  readonly due: string | undefined;
+  /** Somebody has taken the hand-over back: `next` goes (HO-6). */
+  readonly isTakenBack: boolean;
+  readonly leaves: readonly FamilyLeaf[];
+  /** CAs of the family that sign nothing any more and still stand in its bundle. */
+  readonly retiring: readonly Certificate[];
+  /** What the verifiers say about a CA; undefined: nobody has asked them yet. */
+  receipts(ca: Certificate): readonly Receipt[] | undefined;
+  /** How long the last hand-over took; 0: nobody knows. */
+  readonly lastTookMs: number;
+  /** A day, as long as the days of this cluster's rotation are. */
+  readonly dayMs: number;
+  readonly now: Date;
+}
+
+/** A certificate of the family that somebody shows: it is there, can be used and has not ended. */
+export interface FamilyLeaf {
+  readonly name: string;
+  readonly isOfCurrent: boolean;
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+}
+
+export interface FamilyDecision {
+  readonly phase: Phase;
+  readonly write: FamilyWrite;
+  /**
+   * What becomes of leaves that are not of `current`: `follow`: they are made anew, now; `hold`: they stay, because somebody would refuse
+   * what `current` signs. Leaves that are missing or have ended are made in either case: nobody can be worse off.
+   */
+  readonly leaves: 'follow' | 'hold';
+  /** Who holds the hand-over up, by name and with what would end it. */
+  readonly waitingFor: readonly Receipt[];
+  /** Who is left behind because waiting any longer would harm everybody (HO-7). */
+  readonly leftBehind: readonly Receipt[];
+  /** One sentence for people. */
+  readonly because: string;
+}
+
+export type FamilyWrite =
+  | 'nothing'
+  /** A new signer in place of one that nobody can use: it signs at once, as upstream's does. */
+  | 'replace'
+  /** A key pair beside the signer, for everybody to load. */
+  | 'begin'
+  /** Another one, because the one before it would end too soon. */
+  | 'begin-again'
+  /** `next` becomes `current`, in one write. */
+  | 'promote'
+  /** `next` goes, from the bundle too. */
+  | 'discard'
+  /** `next` has become `current` already, and is only cleared away. */
+  | 'clear';
+
+/** A hand-over is expected to take no longer than so many times what the last one took (HO-7). */
+const TIMES_THE_LAST = 3;
+
+/** What is to be done about one signer family at one moment (spec 90, HO-1 to HO-7). */
+export function decide(question: FamilyQuestion): FamilyDecision {
+  const { current, next, due } = question;
+  if (current === undefined) {
+    const answer =
+      next === undefined || !isGood(next, question)
+        ? decision('Signing', 'replace', 'there is no signer that could be used')
+        : decision('Signing', 'promote', 'there is no signer but the next one');
+    // Leaves of a signer that was lost are as good as before.
+    return { ...answer, leaves: 'hold' };
+  }
+  if (next !== undefined) return decideNext(current, next, question);
+  const others = question.leaves.filter(({ isOfCurrent }) => !isOfCurrent);
+  if (others.length > 0) return decideLeaves(current, others, question);
+  if (due !== undefined) return decision('Distributing', 'begin', due);
+  const { retiring } = question;
+  return retiring.length > 0
+    ? decision('Retiring', 'nothing', `${retiring.map(({ subject }) => subject.commonName).join(', ')} may go`)
+    : decision('Steady', 'nothing', 'the signer is good');
+}
+
+/** Distributing: `next` waits for everybody. */
+function decideNext(current: Certificate, next: Certificate, question: FamilyQuestion): FamilyDecision {
+  if (next.der.equals(current.der)) return decision('Signing', 'clear', 'the next signer signs already');
+  if (question.isTakenBack) return decision('Steady', 'discard', 'somebody took the hand-over back');
+  if (question.due === undefined) return decision('Steady', 'discard', 'the signer has been replaced otherwise');
+  if (!isGood(next, question)) return decision('Distributing', 'begin-again', 'the next signer would end too soon');
+  const receipts = question.receipts(next);
+  if (receipts === undefined) return decision('Distributing', 'nothing', 'nobody has been asked yet');
+  const waitingFor = missingOf(receipts);
+  if (waitingFor.length === 0) return decision('Signing', 'promote', 'everybody who verifies has loaded it');
+  if (!isTooLate(current, question)) {
+    return { ...decision('Distributing', 'nothing', waitingText(waitingFor)), waitingFor };
+  }
+  return { ...decision('Signing', 'promote', 'the signer in use ends soon'), leftBehind: waitingFor };
+}
+
+/** Signing: leaves follow, unless somebody has not loaded what would sign them, as in the middle of a wait of upstream's (HO-4). */
+function decideLeaves(current: Certificate, others: readonly FamilyLeaf[], question: FamilyQuestion): FamilyDecision {
+  const receipts = question.receipts(current);
+  if (receipts === undefined) return { ...decision('Signing', 'nothing', 'nobody has been asked yet'), leaves: 'hold' };
+  const waitingFor = missingOf(receipts);
+  const names = others.map(({ name }) => name).join(', ');
+  if (waitingFor.length === 0) return decision('Signing', 'nothing', `${names} follow`);
+  const endsFirst = others.reduce((a, b) => (b.notAfter < a.notAfter ? b : a));
+  if (isTooLate(endsFirst, question)) {
+    return { ...decision('Signing', 'nothing', `${endsFirst.name} ends soon`), leftBehind: waitingFor };
+  }
+  return { ...decision('Signing', 'nothing', waitingText(waitingFor)), leaves: 'hold', waitingFor };
+}
+
+/** A verifier that was waived by name holds nothing up (HO-7). */
+function missingOf(receipts: readonly Receipt[]): Receipt[] {
+  return receipts.filter(({ isLoaded, isWaived }) => !isLoaded && !isWaived);
+}
+
+/**
+ * Whether a hand-over might not be done before this end: three times what the last one took, and a day at least (HO-7). One that was slow
+ * for a reason of its own must not keep the next from waiting at all, so that it counts for no more than the last fifth of the life.
+ */
+function isTooLate(
+  ending: Pick<Certificate, 'notBefore' | 'notAfter'>,
+  { now, lastTookMs, dayMs }: FamilyQuestion,
+): boolean {
+  const neededMs = Math.max(dayMs, Math.min(TIMES_THE_LAST * lastTookMs, lastFifthMs(ending)));
+  return ending.notAfter.getTime() - now.getTime() <= neededMs;
+}
+
+/** Whether a signer that waits is still worth waiting for: less than four fifths of its life are over (spec 10, S-4). */
+function isGood(signer: Certificate, { now }: FamilyQuestion): boolean {
+  return now.getTime() < signer.notAfter.getTime() - lastFifthMs(signer);
+}
+
+function lastFifthMs({ notBefore, notAfter }: Pick<Certificate, 'notBefore' | 'notAfter'>): number {
+  return (notAfter.getTime() - notBefore.getTime()) / 5;
+}
+
+function waitingText(waitingFor: readonly Receipt[]): string {
+  return `waiting for ${waitingFor.map(({ verifier }) => verifier).join(', ')}`;
+}
+
+function decision(phase: Phase, write: FamilyWrite, because: string): FamilyDecision {
+  return { phase, write, leaves: 'follow', waitingFor: [], leftBehind: [], because };
+}

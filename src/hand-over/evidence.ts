@@ -1,0 +1,162 @@
+import type { ConfigMap, Node, Pod } from 'kubernetes-types/core/v1.d.ts';
+import { BUNDLE_KEY } from '../certrotation/bundle.ts';
+import { seconds } from '../kube/duration.ts';
+import { floorToMs, parseRfc3339 } from '../kube/time.ts';
+import type { Certificate } from '../pki/certificate.ts';
+import { readCertificates } from '../pki/pem.ts';
+import type { Edge, NodeSet, TrustGraph } from '../trust/graph.ts';
+import type { ObjectRef } from '../trust/object.ts';
+import { caDigest, decodeReceipts, NODE_RECEIPTS, type NodeReceipt } from '../trust/receipts.ts';
+import { type Answer, askForAuthorities, type Question } from './ask.ts';
+import { WAIVED } from './names.ts';
+import type { Receipt, ReceiptKind, Receipts } from './receipt.ts';
+import { type Verifier, verifiersOf } from './verifiers.ts';
+
+/** Where evidence is found. */
+export interface EvidenceSources {
+  graph(): TrustGraph;
+  /** What a signer signs. */
+  leavesOf(signer: ObjectRef): readonly ObjectRef[];
+  nodes(): readonly Node[];
+  isIn(node: Node, set: NodeSet): boolean;
+  /** Where the server of an edge listens on a node; undefined: the node has no address. */
+  whereIs(edge: Edge, node: Node): Pick<Question, 'host' | 'port' | 'serverName'> | undefined;
+  /** The revisions that run, or are about to, on each node. */
+  revisions(): readonly { readonly nodeName: string; readonly revision: number }[];
+  /** The copy of a bundle in a revision. */
+  copyOf(bundle: ObjectRef, revision: number): Promise<ConfigMap | undefined>;
+  /** The pods that run such a process. */
+  podsOf(process: string): Promise<readonly Pod[]>;
+  ask?(question: Question): Promise<Answer>;
+}
+
+/** Longest wait for the answer of one server. */
+const ASK_TIMEOUT_MS = seconds(3);
+/** Units that share a signer ask at the same time: an answer that is younger than this serves them all. */
+const SHARED_MS = 500;
+
+/** Finds out who has loaded a CA, by the means that the trust graph names. */
+export class Evidence implements Receipts {
+  readonly #sources: EvidenceSources;
+  readonly #asked = new Map<string, { readonly atMs: number; readonly receipts: Promise<readonly Receipt[]> }>();
+
+  constructor(sources: EvidenceSources) {
+    this.#sources = sources;
+  }
+
+  of(signer: ObjectRef, ca: Certificate): Promise<readonly Receipt[]> {
+    const id = `${signer.namespace}/${signer.name} ${caDigest(ca)}`;
+    const nowMs = performance.now();
+    const shared = this.#asked.get(id);
+    if (shared !== undefined && nowMs - shared.atMs < SHARED_MS) return shared.receipts;
+    const receipts = this.#look(signer, ca);
+    for (const [other, { atMs }] of this.#asked) if (nowMs - atMs >= SHARED_MS) this.#asked.delete(other);
+    this.#asked.set(id, { atMs: nowMs, receipts });
+    return receipts;
+  }
+
+  async #look(signer: ObjectRef, ca: Certificate): Promise<Receipt[]> {
+    const { graph, leavesOf } = this.#sources;
+    const verifiers = verifiersOf(graph(), leavesOf(signer));
+    const found = await Promise.all(verifiers.map(verifier => this.#receiptsOf(verifier, ca)));
+    return found.flat().toSorted((a, b) => (a.verifier < b.verifier ? -1 : 1));
+  }
+
+  async #receiptsOf(verifier: Verifier, ca: Certificate): Promise<Receipt[]> {
+    const { process, nodes: set, means } = verifier;
+    const nodes = this.#sources.nodes();
+    const counted = set === 'anywhere' ? [] : nodes.filter(node => this.#sources.isIn(node, set));
+    const receipt = (node: Node, kind: ReceiptKind, { isLoaded, evidence }: Finding): Receipt => {
+      const name = node.metadata?.name ?? '';
+      return { verifier: `${process} on ${name}`, node: name, kind, isLoaded, evidence, isWaived: isWaived(node) };
+    };
+    switch (means.kind) {
+      case 'ask':
+        return Promise.all(counted.map(async node => receipt(node, 'asked', await this.#asks(means.edge, node, ca))));
+      case 'agent':
+        return counted.map(node => receipt(node, 'reported', reportedBy(node, process, means.files, ca)));
+      case 'revision': {
+        const running = this.#sources.revisions().flatMap(({ nodeName, revision }) => {
+          const node = counted.find(({ metadata }) => metadata?.name === nodeName);
+          return node === undefined ? [] : [{ node, revision }];
+        });
+        return Promise.all(
+          running.map(async ({ node, revision }) =>
+            receipt(node, 'started', inRevision(await this.#sources.copyOf(means.bundle, revision), revision, ca)),
+          ),
+        );
+      }
+      case 'pod': {
+        const pods = await this.#sources.podsOf(process);
+        return pods.flatMap(pod => {
+          const node = nodes.find(({ metadata }) => metadata?.name === pod.spec?.nodeName);
+          const said = decodeReceipts(pod.metadata?.annotations?.[NODE_RECEIPTS]);
+          // A pod that says nothing is somebody else's: its owner looks after what it trusts.
+          if (node === undefined || said === undefined) return [];
+          return [receipt(node, 'started', amongst(said, ca, `was started with other CAs`))];
+        });
+      }
+      case 'nobody':
+        return [];
+    }
+  }
+
+  async #asks(edge: Edge, node: Node, ca: Certificate): Promise<Finding> {
+    const place = this.#sources.whereIs(edge, node);
+    if (place === undefined) return missing('its node has no address');
+    const ask = this.#sources.ask ?? askForAuthorities;
+    const answer = await ask({ ...place, timeoutMs: ASK_TIMEOUT_MS });
+    if (answer.kind === 'silent') return missing(`does not answer at ${place.host}:${place.port}: ${answer.reason}`);
+    if (answer.kind === 'not-asking') return missing('does not say which CAs it has loaded');
+    const isLoaded = answer.authorities.some(authority => authority.equals(ca.subject.der));
+    return isLoaded ? { isLoaded, evidence: 'named it in a handshake' } : missing('has not loaded it');
+  }
+}
+
+interface Finding {
+  readonly isLoaded: boolean;
+  readonly evidence: string;
+}
+
+function missing(evidence: string): Finding {
+  return { isLoaded: false, evidence };
+}
+
+function reportedBy(node: Node, process: string, files: readonly string[] | undefined, ca: Certificate): Finding {
+  const said = decodeReceipts(node.metadata?.annotations?.[NODE_RECEIPTS]);
+  if (said === undefined) return missing('the agent of its node reports nothing');
+  const about = said.filter(({ process: name, file }) =>
+    files === undefined ? name === process : files.includes(file),
+  );
+  if (about.length === 0 || (files !== undefined && about.length < files.length))
+    return missing('the agent of its node has seen no file that it reads');
+  return amongst(about, ca, 'has not loaded it, says the agent of its node');
+}
+
+function amongst(said: readonly NodeReceipt[], ca: Certificate, otherwise: string): Finding {
+  const digest = caDigest(ca);
+  const isLoaded = said.length > 0 && said.every(({ cas }) => cas.includes(digest));
+  return isLoaded ? { isLoaded, evidence: `has it: ${said.map(({ file }) => file).join(', ')}` } : missing(otherwise);
+}
+
+function inRevision(copy: ConfigMap | undefined, revision: number, ca: Certificate): Finding {
+  const text = copy?.data?.[BUNDLE_KEY];
+  try {
+    const isLoaded = text !== undefined && readCertificates(text).certificates.some(({ der }) => der.equals(ca.der));
+    return isLoaded
+      ? { isLoaded, evidence: `began with revision ${revision}` }
+      : missing(`runs revision ${revision}, which does not have it`);
+  } catch {
+    return missing(`runs revision ${revision}, whose bundle cannot be read`);
+  }
+}
+
+/** A waiver ends when its node has come back: from then on it is counted again (HO-7). */
+export function isWaived({ metadata, status }: Node): boolean {
+  const since = parseRfc3339(metadata?.annotations?.[WAIVED] ?? '');
+  if (since === undefined) return false;
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  const readySince = parseRfc3339(String(ready?.lastTransitionTime ?? ''));
+  const isBack = ready?.status === 'True' && readySince !== undefined && floorToMs(readySince) > floorToMs(since);
+  return !isBack;
+}

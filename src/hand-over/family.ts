@@ -1,0 +1,124 @@
+import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
+import { BUNDLE_KEY } from '../certrotation/bundle.ts';
+import type { RotationUnit, SignerConfig } from '../certrotation/config.ts';
+import type { Rotation } from '../certrotation/ensure.ts';
+import { annotationsOf, loadSecret } from '../certrotation/secret.ts';
+import { decideSigner } from '../certrotation/signer.ts';
+import { signerChanged } from '../certrotation/signer-change.ts';
+import { parseGoDuration } from '../kube/duration.ts';
+import { CONFIG_MAPS, SECRETS } from '../kube/resource.ts';
+import { type CertificateAndKey, requireCA } from '../pki/authority.ts';
+import type { Certificate } from '../pki/certificate.ts';
+import { readCertificates } from '../pki/pem.ts';
+import type { FamilyLeaf, FamilyQuestion } from './decide.ts';
+import { TAKEN_BACK, TOOK } from './names.ts';
+
+/** One signer with everything that is signed by it: the units that share it. */
+export interface Family {
+  readonly signer: SignerConfig;
+  readonly units: readonly [RotationUnit, ...RotationUnit[]];
+}
+
+/** The objects of a family as they are at one moment. */
+export interface FamilyObjects {
+  readonly signer: Secret | undefined;
+  readonly next: Secret | undefined;
+  readonly bundle: ConfigMap | undefined;
+  readonly leaves: readonly Secret[];
+}
+
+/** What stands in the objects of a family; the rest of `decide`'s question are the receipts and the time. */
+export type FamilyState = Omit<FamilyQuestion, 'receipts' | 'dayMs' | 'now' | 'next'> & {
+  readonly next: CertificateAndKey | undefined;
+};
+
+/** The units by the signer they share, in their order. */
+export function familiesOf(units: readonly RotationUnit[]): Family[] {
+  const bySigner = Map.groupBy(units, ({ signer }) => `${signer.namespace}/${signer.name}`);
+  return [...bySigner.values()].map(sharing => {
+    const [first, ...others] = sharing as [RotationUnit, ...RotationUnit[]];
+    return { signer: first.signer, units: [first, ...others] };
+  });
+}
+
+/** The Secret of the key pair that is to sign next (HO-4). */
+export function nextKey({ namespace, name }: Pick<SignerConfig, 'namespace' | 'name'>) {
+  return { namespace, name: `${name}-next` };
+}
+
+export async function readFamily(
+  { signer, units }: Family,
+  { objects }: Pick<Rotation, 'objects'>,
+): Promise<FamilyObjects> {
+  const { namespace, name } = signer;
+  const [{ bundle }] = units;
+  const leaves = await Promise.all(
+    units.map(({ target }) => objects.read(SECRETS, { namespace: target.namespace, name: target.name })),
+  );
+  return {
+    signer: await objects.read(SECRETS, { namespace, name }),
+    next: await objects.read(SECRETS, nextKey(signer)),
+    bundle: await objects.read(CONFIG_MAPS, { namespace: bundle.namespace, name: bundle.name }),
+    leaves: leaves.filter(leaf => leaf !== undefined),
+  };
+}
+
+/** What the objects say. */
+export function stateOf(objects: FamilyObjects, policy: SignerConfig, now: Date): FamilyState {
+  const { signer, next, bundle, leaves } = objects;
+  const current = usable(signer, now)?.chain[0];
+  const byRules = decideSigner(signer, policy, now);
+  const nextPair = usable(next, now);
+  const known = [current, nextPair?.chain[0]].filter(certificate => certificate !== undefined);
+  return {
+    current,
+    next: nextPair,
+    due: byRules.action === 'regenerate' ? byRules.reason : undefined,
+    isTakenBack: next !== undefined && annotationsOf(next)[TAKEN_BACK] !== undefined,
+    leaves: leaves.flatMap(secret => leafOf(secret, current, now)),
+    retiring: certificatesOf(bundle).filter(ca => ca.notAfter > now && !known.some(({ der }) => der.equals(ca.der))),
+    lastTookMs: (signer && parseGoDuration(annotationsOf(signer)[TOOK] ?? '')) ?? 0,
+  };
+}
+
+function leafOf(secret: Secret, current: Certificate | undefined, now: Date): FamilyLeaf[] {
+  const leaf = certificateOf(secret);
+  if (leaf === undefined || leaf.notAfter <= now) return [];
+  return [
+    {
+      name: secret.metadata?.name ?? '',
+      isOfCurrent: current !== undefined && signerChanged(secret, [current], now) === undefined,
+      notBefore: leaf.notBefore,
+      notAfter: leaf.notAfter,
+    },
+  ];
+}
+
+/** The pair in a signer's Secret, if it can sign at this moment. */
+function usable(secret: Secret | undefined, now: Date): CertificateAndKey | undefined {
+  if (secret === undefined) return undefined;
+  try {
+    const pair = loadSecret(secret);
+    requireCA(pair);
+    const [certificate] = pair.chain;
+    return certificate !== undefined && now <= certificate.notAfter ? pair : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function certificateOf(secret: Secret): Certificate | undefined {
+  try {
+    return loadSecret(secret).chain[0];
+  } catch {
+    return undefined;
+  }
+}
+
+function certificatesOf(bundle: ConfigMap | undefined): readonly Certificate[] {
+  try {
+    return readCertificates(bundle?.data?.[BUNDLE_KEY] ?? '').certificates;
+  } catch {
+    return [];
+  }
+}

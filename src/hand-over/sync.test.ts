@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { NOT_AFTER } from '../certrotation/annotations.ts';
+import { BUNDLE_KEY } from '../certrotation/bundle.ts';
+import type { RotationUnit } from '../certrotation/config.ts';
+import { annotationsOf, loadSecret } from '../certrotation/secret.ts';
+import { at, NOW, testRotation, UNIT } from '../certrotation/testing.ts';
+import { days, seconds } from '../kube/duration.ts';
+import { getIfPresent } from '../kube/get.ts';
+import { CONFIG_MAPS, SECRETS } from '../kube/resource.ts';
+import type { Certificate } from '../pki/certificate.ts';
+import { readCertificates } from '../pki/pem.ts';
+import { caDigest } from '../trust/receipts.ts';
+import { RECEIPTS, TAKEN_BACK, TOOK } from './names.ts';
+import type { Receipt } from './receipt.ts';
+import { syncByReceipts } from './sync.ts';
+
+const OTHER: RotationUnit = { ...UNIT, name: 'Other', target: { ...UNIT.target, name: 'other' } };
+
+/** Two units that share a signer, and verifiers that load the bundle when they are told to. */
+class World {
+  readonly rotation = testRotation();
+  readonly loaded = new Map<string, Set<string>>([
+    ['a', new Set()],
+    ['b', new Set()],
+  ]);
+  readonly waived = new Set<string>();
+  asked = 0;
+  readonly #sync = syncByReceipts([UNIT, OTHER], {
+    dayMs: days(1),
+    receipts: { of: async (_, ca) => this.#receipts(ca) },
+  });
+
+  #receipts(ca: Certificate): Receipt[] {
+    this.asked++;
+    return [...this.loaded].map(([name, cas]) => ({
+      verifier: name,
+      node: name,
+      kind: 'asked',
+      isLoaded: cas.has(caDigest(ca)),
+      evidence: 'said so',
+      isWaived: this.waived.has(name),
+    }));
+  }
+
+  /** Passes over both units until nothing changes. */
+  async settle(): Promise<void> {
+    for (let versions = ''; ; ) {
+      for (const unit of [UNIT, OTHER]) {
+        const result = await this.#sync(unit, this.rotation);
+        assert.equal(result.outcome, 'done');
+      }
+      const { items: secrets } = await this.rotation.kube.list(SECRETS);
+      const { items: configMaps } = await this.rotation.kube.list(CONFIG_MAPS);
+      const now = [...secrets, ...configMaps].map(({ metadata }) => metadata?.resourceVersion).join();
+      if (now === versions) return;
+      versions = now;
+    }
+  }
+
+  async load(...names: string[]): Promise<void> {
+    const cas = new Set((await this.bundle()).map(caDigest));
+    for (const name of names) this.loaded.set(name, cas);
+  }
+
+  async bundle(): Promise<Certificate[]> {
+    const { data } = await this.rotation.kube.get(CONFIG_MAPS, { namespace: 'ns', name: 'bundle' });
+    return readCertificates(data?.[BUNDLE_KEY] ?? '').certificates;
+  }
+
+  secret(name: string) {
+    return getIfPresent(this.rotation.kube, SECRETS, { namespace: 'ns', name });
+  }
+
+  async certificate(name: string): Promise<Certificate> {
+    const secret = await this.secret(name);
+    assert.ok(secret, name);
+    return loadSecret(secret).chain[0] as Certificate;
+  }
+
+  async issuers(): Promise<string[]> {
+    return Promise.all(['target', 'other'].map(async name => (await this.certificate(name)).issuer.commonName));
+  }
+
+  async annotate(name: string, annotations: Record<string, string>): Promise<void> {
+    const secret = await this.rotation.kube.get(SECRETS, { namespace: 'ns', name });
+    const metadata = { ...secret.metadata, annotations: { ...annotationsOf(secret), ...annotations } };
+    await this.rotation.kube.update(SECRETS, { ...secret, metadata });
+  }
+
+  reasons(): string[] {
+    return this.rotation.events.events.map(({ reason }) => reason);
+  }
+}
+
+async function steady(): Promise<World> {
+  const world = new World();
+  await world.settle();
+  await world.load('a', 'b');
+  await world.rotation.clock.advanceTo(at(60));
+  world.rotation.events.events.length = 0;
+  world.asked = 0;
+  return world;
+}
+
+test('at rest nobody is asked, and nothing is written', async () => {
+  const world = await steady();
+  await world.settle();
+  assert.equal(world.asked, 0);
+  assert.deepEqual(world.reasons(), []);
+});
+
+test('a signer that is due signs on until everybody has loaded the next one, and leaves follow at once', async () => {
+  const world = await steady();
+  const before = await world.certificate('signer');
+  const leaves = await world.issuers();
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.settle();
+  const next = await world.certificate('signer-next');
+  assert.ok((await world.certificate('signer')).der.equals(before.der));
+  assert.deepEqual(await world.issuers(), leaves);
+  assert.ok((await world.bundle()).some(({ der }) => der.equals(next.der)));
+  assert.notEqual(next.subject.commonName, before.subject.commonName);
+  const said = JSON.parse(annotationsOf((await world.secret('signer-next'))!)[RECEIPTS] ?? '') as Receipt[];
+  assert.deepEqual(
+    said.map(({ verifier, isLoaded }) => `${verifier} ${isLoaded}`),
+    ['a false', 'b false'],
+  );
+
+  await world.load('a');
+  await world.rotation.clock.advanceTo(at(70));
+  await world.settle();
+  assert.ok((await world.certificate('signer')).der.equals(before.der), 'b has not loaded it');
+
+  await world.load('b');
+  await world.rotation.clock.advanceTo(at(80));
+  await world.settle();
+  assert.ok((await world.certificate('signer')).der.equals(next.der));
+  assert.deepEqual(await world.issuers(), [next.subject.commonName, next.subject.commonName]);
+  assert.equal(await world.secret('signer-next'), undefined);
+  assert.equal(annotationsOf((await world.secret('signer'))!)[TOOK], '20s');
+  assert.equal((await world.bundle()).length, 2, 'the one before stays until it ends');
+  assert.deepEqual(
+    world.reasons().filter(reason => /Required|InUse/.test(reason)),
+    [
+      'SignerUpdateRequired',
+      'CABundleUpdateRequired',
+      'SignerInUseChanged',
+      'TargetUpdateRequired',
+      'TargetUpdateRequired',
+    ],
+  );
+});
+
+test('a second request in the middle starts no second hand-over; one while leaves follow comes after them', async () => {
+  const world = await steady();
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.settle();
+  const next = await world.certificate('signer-next');
+  await world.annotate('signer', { [NOT_AFTER]: 'again' });
+  await world.settle();
+  assert.ok((await world.certificate('signer-next')).der.equals(next.der));
+  await world.load('a', 'b');
+  await world.settle();
+  assert.ok((await world.certificate('signer')).der.equals(next.der));
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.settle();
+  assert.deepEqual(await world.issuers(), [next.subject.commonName, next.subject.commonName]);
+  assert.ok(!(await world.certificate('signer-next')).der.equals(next.der));
+});
+
+test('taken back, the next signer leaves the bundle and the cluster, and comes again only when it is due again', async () => {
+  const world = await steady();
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.settle();
+  const { notAfter } = await world.certificate('signer');
+  await world.annotate('signer', { [NOT_AFTER]: notAfter.toISOString() });
+  await world.annotate('signer-next', { [TAKEN_BACK]: NOW.toISOString() });
+  await world.settle();
+  assert.equal(await world.secret('signer-next'), undefined);
+  assert.equal((await world.bundle()).length, 1);
+});
+
+test('stopped between the promotion and the end of it, the next pass only clears away', async () => {
+  const world = await steady();
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.settle();
+  const copy = await world.secret('signer-next');
+  await world.load('a', 'b');
+  await world.settle();
+  const promoted = await world.certificate('signer');
+  const { resourceVersion: _, uid: _uid, ...metadata } = copy?.metadata ?? {};
+  await world.rotation.kube.create(SECRETS, { ...copy, metadata });
+  await world.settle();
+  assert.equal(await world.secret('signer-next'), undefined);
+  assert.ok((await world.certificate('signer')).der.equals(promoted.der));
+  assert.ok(
+    (await world.bundle()).some(({ der }) => der.equals(promoted.der)),
+    'it stays in the bundle',
+  );
+});
+
+test('a verifier that is waived holds nothing up', async () => {
+  const world = await steady();
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.settle();
+  const next = await world.certificate('signer-next');
+  await world.load('a');
+  world.waived.add('b');
+  await world.settle();
+  assert.ok((await world.certificate('signer')).der.equals(next.der));
+});
+
+test('when waiting longer would harm everybody it goes on, and says whom it leaves behind', async () => {
+  const world = await steady();
+  await world.rotation.clock.advanceTo(new Date(NOW.getTime() + days(15) + seconds(61)));
+  await world.settle();
+  const next = await world.certificate('signer-next');
+  await world.load('a');
+  await world.rotation.clock.advanceTo(new Date(NOW.getTime() + days(28)));
+  await world.settle();
+  assert.ok((await world.certificate('signer-next')).der.equals(next.der), 'b is worth waiting for');
+  await world.rotation.clock.advanceTo(new Date(NOW.getTime() + days(29)));
+  await world.settle();
+  assert.ok((await world.certificate('signer')).der.equals(next.der));
+  const [event] = world.rotation.events.events.filter(({ reason }) => reason === 'HandOverLeavesBehind');
+  assert.match(event?.message ?? '', /^"signer" in "ns" changes without b \(said so\); they accept it again/);
+});
+
+test('a signer that nobody can use is replaced at once, as upstream does', async () => {
+  const world = await steady();
+  await world.rotation.kube.delete(SECRETS, { namespace: 'ns', name: 'signer' });
+  await world.settle();
+  const signer = await world.certificate('signer');
+  assert.equal(await world.secret('signer-next'), undefined);
+  assert.ok((await world.bundle()).some(({ der }) => der.equals(signer.der)));
+});
+
+test('taken over in the middle of a wait of upstream: leaves follow when everybody has loaded what is current', async () => {
+  const world = await steady();
+  const leaves = await world.issuers();
+  // As upstream leaves it: a signer made anew in place, in the bundle, that has signed nothing.
+  await world.rotation.kube.delete(SECRETS, { namespace: 'ns', name: 'signer' });
+  await world.settle();
+  assert.deepEqual(await world.issuers(), leaves, 'not before they have it');
+  await world.load('a', 'b');
+  await world.settle();
+  const { subject } = await world.certificate('signer');
+  assert.deepEqual(await world.issuers(), [subject.commonName, subject.commonName]);
+});

@@ -1,0 +1,299 @@
+import type { Secret } from 'kubernetes-types/core/v1.d.ts';
+import { GATE_OVERRIDE, NOT_AFTER } from '../certrotation/annotations.ts';
+import { ensureBundle } from '../certrotation/bundle.ts';
+import type { RotationUnit } from '../certrotation/config.ts';
+import type { CertCreator } from '../certrotation/creator.ts';
+import { regenerate } from '../certrotation/decision.ts';
+import type { Rotation } from '../certrotation/ensure.ts';
+import { annotationsOf, TLS_SECRET, withCertificate } from '../certrotation/secret.ts';
+import { ensureSigner, newSigner, type SignerChoice } from '../certrotation/signer.ts';
+import { signerChanged } from '../certrotation/signer-change.ts';
+import { store, write } from '../certrotation/store.ts';
+import { ensureTarget } from '../certrotation/target.ts';
+import type { Sync, SyncResult } from '../certrotation/unit.ts';
+import { formatGoDuration, seconds } from '../kube/duration.ts';
+import { isConflict, isNotFound } from '../kube/error.ts';
+import { keyOf, SECRETS } from '../kube/resource.ts';
+import { floorToMs, formatRfc3339, parseRfc3339 } from '../kube/time.ts';
+import type { Certificate } from '../pki/certificate.ts';
+import { secret as secretRef } from '../trust/object.ts';
+import { caDigest } from '../trust/receipts.ts';
+import { decide, type FamilyDecision } from './decide.ts';
+import {
+  type Family,
+  type FamilyObjects,
+  type FamilyState,
+  familiesOf,
+  nextKey,
+  readFamily,
+  stateOf,
+} from './family.ts';
+import { BECAUSE, RECEIPTS, SINCE, TOOK } from './names.ts';
+import type { Receipt, Receipts } from './receipt.ts';
+
+/** How a new signer comes to sign: when everybody has loaded it, or after upstream's wait (spec 10, T-8). */
+export type HandOverMode = 'receipts' | 'clock';
+
+export interface HandOverOptions {
+  readonly receipts: Receipts;
+  /** How long a day of rotation lasts. */
+  readonly dayMs: number;
+  /** Told after every pass where a family stands. */
+  readonly onDecision?: ((family: Family, decision: FamilyDecision, since: Date | undefined) => void) | undefined;
+}
+
+/** While somebody is waited for, everybody is asked again after a tenth of the time it has taken so far, between these. */
+const SHORTEST_WAIT_MS = seconds(1);
+const LONGEST_WAIT_MS = seconds(30);
+
+/**
+ * A pass over a unit in which a new signer is first known everywhere and only then signs (spec 90): signer, bundle and target as in
+ * `syncUnit`, with `decide` in place of upstream's clock. Units that share a signer share its hand-over.
+ */
+export function syncByReceipts(units: readonly RotationUnit[], options: HandOverOptions): Sync {
+  const families = new Map(familiesOf(units).flatMap(family => family.units.map(unit => [unit.name, family] as const)));
+  return async (unit, rotation) => {
+    const family = families.get(unit.name);
+    if (family === undefined) throw new RangeError(`${unit.name} is none of the units`);
+    return new Pass(family, unit, rotation, options).run();
+  };
+}
+
+class Pass {
+  readonly #family: Family;
+  readonly #unit: RotationUnit;
+  readonly #rotation: Rotation;
+  readonly #options: HandOverOptions;
+  /** What verifiers said in this pass, by the digest of the CA. */
+  readonly #receipts = new Map<string, readonly Receipt[]>();
+
+  constructor(family: Family, unit: RotationUnit, rotation: Rotation, options: HandOverOptions) {
+    this.#family = family;
+    this.#unit = unit;
+    this.#rotation = rotation;
+    this.#options = options;
+  }
+
+  async run(): Promise<SyncResult> {
+    const { signer, bundle, target } = this.#unit;
+    const { locks } = this.#rotation;
+    const regenerated: ('signer' | 'bundle' | 'target')[] = [];
+    // Asking takes as long as the slowest server: nobody else is kept waiting for it.
+    await this.#ask();
+    const s = await locks.run(`secret/${signer.namespace}/${signer.name}`, () => this.#signer());
+    if (s === undefined) return { outcome: 'lost', object: 'signer' };
+    if (s.regenerated) regenerated.push('signer');
+
+    const { next, dropped, current } = s;
+    const b = await locks.run(`configmap/${bundle.namespace}/${bundle.name}`, () =>
+      ensureBundle(
+        bundle,
+        { namespace: signer.namespace, name: signer.name, certificate: current.chain[0] as Certificate, next, dropped },
+        this.#rotation,
+      ),
+    );
+    if (b.outcome === 'lost') return { outcome: 'lost', object: 'bundle' };
+    if (b.rewritten) regenerated.push('bundle');
+    // Only now: as long as the Secret is there, whoever comes next knows which CA has to leave.
+    if (s.clears !== undefined) await this.#clear(s.clears);
+
+    const creator = followingSigner(target.creator, s.decision.leaves);
+    const t = await locks.run(`secret/${target.namespace}/${target.name}`, () =>
+      ensureTarget({ ...target, creator }, current, b.certificates, this.#rotation),
+    );
+    if (t.outcome === 'lost') return { outcome: 'lost', object: 'target' };
+    if (t.regenerated) {
+      regenerated.push('target');
+      this.#tellLeftBehind(target, s.decision);
+    }
+
+    // A fresh object that is due again at once would spin; the caller's resync covers it.
+    const ends = [s.until, ...[b.decision, t.decision].map(d => (d.action === 'keep' ? d.until : undefined))];
+    const earliest = Math.min(...ends.map(end => end?.getTime() ?? Number.NaN));
+    const until = Number.isNaN(earliest) ? this.#rotation.clock.now() : new Date(earliest);
+    return { outcome: 'done', until, regenerated };
+  }
+
+  /** Asks about the one CA that the decision will need, if it needs any: nobody is asked while nothing changes (HO-11). */
+  async #ask(): Promise<void> {
+    const { signer } = this.#family;
+    const state = stateOf(await readFamily(this.#family, this.#rotation), signer, this.#rotation.clock.now());
+    const ca = askedAbout(state);
+    if (ca === undefined) return;
+    this.#receipts.set(caDigest(ca), await this.#options.receipts.of(secretRef(signer.namespace, signer.name), ca));
+  }
+
+  async #signer(): Promise<SignerStep | undefined> {
+    const { signer } = this.#family;
+    const { dayMs, onDecision } = this.#options;
+    const now = this.#rotation.clock.now();
+    const objects = await readFamily(this.#family, this.#rotation);
+    const state = stateOf(objects, signer, now);
+    const decision = decide({
+      ...state,
+      next: state.next?.chain[0],
+      receipts: ca => this.#receipts.get(caDigest(ca)),
+      dayMs,
+      now,
+    });
+    const since = sinceOf(objects.next);
+    onDecision?.(this.#family, decision, since);
+    switch (decision.write) {
+      case 'begin':
+      case 'begin-again':
+        return this.#begin(objects, state, decision);
+      case 'promote':
+        return this.#promote(objects, state, decision, since ?? now);
+      case 'replace':
+        return this.#keep(undefined, decision);
+      case 'discard':
+        return this.#keep('keep', decision, { dropped: state.next?.chain[0], clears: objects.next });
+      case 'clear':
+        return this.#keep('keep', decision, { clears: objects.next });
+      case 'nothing': {
+        const waiting = decision.phase === 'Distributing' || decision.leaves === 'hold';
+        if (decision.phase === 'Distributing') await this.#note(objects.next, state);
+        const waitedMs = now.getTime() - (since ?? now).getTime();
+        const againMs = Math.min(LONGEST_WAIT_MS, Math.max(SHORTEST_WAIT_MS, waitedMs / 10));
+        const until = waiting ? new Date(now.getTime() + againMs) : undefined;
+        return this.#keep('keep', decision, { next: state.next?.chain[0], until });
+      }
+    }
+  }
+
+  /** Metadata and type of the signer are looked after in every phase. */
+  async #keep(
+    pair: SignerChoice['pair'] | undefined,
+    decision: FamilyDecision,
+    step: Partial<SignerStep> = {},
+    annotations?: SignerChoice['annotations'],
+  ): Promise<SignerStep | undefined> {
+    const choice = pair && { pair, annotations };
+    const result = await ensureSigner(this.#family.signer, this.#rotation, choice);
+    if (result.outcome === 'lost') return undefined;
+    const until = step.until ?? (result.decision.action === 'keep' ? result.decision.until : undefined);
+    return { ...step, until, decision, current: result.signer, regenerated: result.regenerated };
+  }
+
+  async #begin(objects: FamilyObjects, state: FamilyState, decision: FamilyDecision): Promise<SignerStep | undefined> {
+    const { signer } = this.#family;
+    const now = this.#rotation.clock.now();
+    const taken = [state.current, state.next?.chain[0], ...state.retiring].map(ca => ca?.subject.commonName ?? '');
+    const pair = await newSigner(signer, this.#rotation, decision.because, taken);
+    const before: Secret = objects.next ?? { metadata: nextKey(signer) };
+    const made = withCertificate({ ...before, type: TLS_SECRET }, pair, 'signer', signer.refreshMs);
+    // Nothing on it that upstream takes for the mark of a signer of its own (HO-4).
+    const annotations = { [SINCE]: formatRfc3339(sinceOf(objects.next) ?? now), [BECAUSE]: decision.because };
+    const wanted = { ...made, metadata: { ...before.metadata, annotations } };
+    const stored = await store(SECRETS, objects.next, wanted, this.#rotation);
+    if (stored === undefined) return undefined;
+    const soon = new Date(now.getTime() + SHORTEST_WAIT_MS);
+    return this.#keep('keep', decision, { next: pair.chain[0], until: soon, regenerated: true });
+  }
+
+  async #promote(
+    objects: FamilyObjects,
+    state: FamilyState,
+    decision: FamilyDecision,
+    since: Date,
+  ): Promise<SignerStep | undefined> {
+    const { signer } = this.#family;
+    const { clock, events } = this.#rotation;
+    const next = state.next as NonNullable<FamilyState['next']>;
+    const took = formatGoDuration(Math.max(0, clock.now().getTime() - since.getTime()));
+    const step = await this.#keep(next, decision, { clears: objects.next }, { [TOOK]: took });
+    if (step === undefined) return undefined;
+    const name = `"${signer.name}" in "${signer.namespace}"`;
+    events.event(
+      'Normal',
+      'SignerInUseChanged',
+      `${name} becomes "${next.chain[0]?.subject.commonName}" because ${decision.because}`,
+    );
+    this.#tellLeftBehind(signer, decision);
+    return step;
+  }
+
+  #tellLeftBehind({ namespace, name }: { namespace: string; name: string }, { leftBehind }: FamilyDecision): void {
+    if (leftBehind.length === 0) return;
+    const who = leftBehind.map(({ verifier, evidence }) => `${verifier} (${evidence})`).join(', ');
+    const message = `"${name}" in "${namespace}" changes without ${who}; they accept it again once they have loaded its CA`;
+    this.#rotation.events.event('Warning', 'HandOverLeavesBehind', message);
+  }
+
+  /** Who has answered stands on the Secret, for people; only what changed is written. */
+  async #note(next: Secret | undefined, state: FamilyState): Promise<void> {
+    const receipts = state.next && this.#receipts.get(caDigest(state.next.chain[0] as Certificate));
+    if (next === undefined || receipts === undefined) return;
+    const text = JSON.stringify(
+      receipts.map(({ isLoaded, isWaived, ...receipt }) => ({ ...receipt, isLoaded, ...(isWaived && { isWaived }) })),
+    );
+    if (annotationsOf(next)[RECEIPTS] === text) return;
+    const annotations = { ...annotationsOf(next), [RECEIPTS]: text };
+    // Lost or refused, it costs nothing but the sight of it.
+    await write(SECRETS, { ...next, metadata: { ...next.metadata, annotations } }, 'update', this.#rotation).catch(
+      () => {},
+    );
+  }
+
+  async #clear(next: Secret): Promise<void> {
+    const { uid, resourceVersion } = next.metadata ?? {};
+    try {
+      await this.#rotation.kube.delete(SECRETS, keyOf(next), { preconditions: { uid, resourceVersion } });
+    } catch (error) {
+      // Another pass was first, or the copy here was old: the next one looks again.
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    }
+  }
+}
+
+interface SignerStep {
+  readonly decision: FamilyDecision;
+  readonly current: Parameters<typeof ensureTarget>[1];
+  readonly next?: Certificate | undefined;
+  readonly dropped?: Certificate | undefined;
+  /** The Secret of a next signer that is not needed any more. */
+  readonly clears?: Secret | undefined;
+  readonly until?: Date | undefined;
+  readonly regenerated: boolean;
+}
+
+/** The CA whose receipts decide: that of next; where there is none, that of current as long as a leaf is not its own. */
+function askedAbout({ current, next, due, isTakenBack, leaves }: FamilyState): Certificate | undefined {
+  if (current === undefined) return undefined;
+  const [ca] = next?.chain ?? [];
+  if (ca !== undefined) return due === undefined || isTakenBack || ca.der.equals(current.der) ? undefined : ca;
+  return leaves.some(({ isOfCurrent }) => !isOfCurrent) ? current : undefined;
+}
+
+function sinceOf(next: Secret | undefined): Date | undefined {
+  const since = next && parseRfc3339(annotationsOf(next)[SINCE] ?? '');
+  return since && floorToMs(since);
+}
+
+/** Reasons to make a leaf anew that wait as long as somebody would refuse the new one; without any of the others nobody accepts the old one. */
+const CAN_WAIT = new Set(['D-1', 'D-2', 'D-3', 'D-4', 'T-4', 'T-5', 'T-6', 'H-1']);
+
+/** A leaf that another signer has signed follows at once, or stays as it is, whatever upstream's clock says (HO-2). */
+export function followingSigner(creator: CertCreator, leaves: FamilyDecision['leaves']): CertCreator {
+  return {
+    ...creator,
+    decide: question => {
+      const byRules = creator.decide(question);
+      const { secret, signer, now } = question;
+      const reason = secret && signerChanged(secret, signer, now);
+      if (secret === undefined || reason === undefined) return byRules;
+      if (leaves === 'follow') return byRules.action === 'keep' ? regenerate('HO-2', reason) : byRules;
+      const annotations = annotationsOf(secret);
+      const isForced =
+        annotations[GATE_OVERRIDE] !== undefined && parseRfc3339(annotations[NOT_AFTER] ?? '') === undefined;
+      if (isForced || byRules.action === 'fail' || (byRules.action === 'regenerate' && !CAN_WAIT.has(byRules.rule)))
+        return byRules;
+      return {
+        action: 'keep',
+        until: new Date(now.getTime() + SHORTEST_WAIT_MS),
+        nextRule: 'HO-2',
+        nextReason: reason,
+      };
+    },
+  };
+}

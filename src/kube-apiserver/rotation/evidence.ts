@@ -1,0 +1,52 @@
+import type { ConfigMap, Node } from 'kubernetes-types/core/v1.d.ts';
+import type { RotationUnit } from '../../certrotation/config.ts';
+import type { EvidenceSources } from '../../hand-over/evidence.ts';
+import type { Kube } from '../../kube/port.ts';
+import { type ObjectKey, PODS } from '../../kube/resource.ts';
+import { runningRevisions, type StoredNodeStatus } from '../../staticpod/node-status.ts';
+import { CONTROL_PLANE_LABELS } from '../../staticpod/nodes.ts';
+import { copyName } from '../../staticpod/revision/number.ts';
+import type { TrustGraph } from '../../trust/graph.ts';
+import { secret } from '../../trust/object.ts';
+import { KUBE_APISERVER } from '../operand-objects.ts';
+import { API_PORT } from '../target-config/pod.ts';
+
+export interface KubeApiserverEvidence {
+  readonly kube: Kube;
+  readonly units: readonly RotationUnit[];
+  graph(): TrustGraph;
+  nodes(): readonly Node[];
+  nodeStatuses(): readonly StoredNodeStatus[];
+  configMap(key: ObjectKey): ConfigMap | undefined;
+}
+
+const KUBELET_PORT = 10_250;
+/** Where managers of a control plane run that is not OpenShift's; OpenShift's have operators of their own. */
+const MANAGERS_NAMESPACE = 'kube-system';
+
+/** Where the operator of kube-apiserver finds evidence of what verifiers have loaded. */
+export function kubeApiserverEvidence(options: KubeApiserverEvidence): EvidenceSources {
+  const { kube, units, graph, nodes } = options;
+  return {
+    graph,
+    nodes,
+    leavesOf: ({ namespace, name }) =>
+      units
+        .filter(({ signer }) => signer.namespace === namespace && signer.name === name)
+        .map(({ target }) => secret(target.namespace, target.name)),
+    isIn: ({ metadata }, set) =>
+      set === 'all' || Object.keys(CONTROL_PLANE_LABELS).every(label => label in (metadata?.labels ?? {})),
+    whereIs: ({ server }, { status }) => {
+      const host = status?.addresses?.find(({ type }) => type === 'InternalIP')?.address;
+      if (host === undefined) return undefined;
+      const kubeletPort = status?.daemonEndpoints?.kubeletEndpoint?.Port ?? KUBELET_PORT;
+      return { host, port: server.process === KUBE_APISERVER ? API_PORT : kubeletPort };
+    },
+    revisions: () => runningRevisions(options.nodeStatuses()),
+    copyOf: async ({ namespace, name }, revision) => options.configMap({ namespace, name: copyName(name, revision) }),
+    podsOf: async process => {
+      const { items } = await kube.list(PODS, { namespace: MANAGERS_NAMESPACE });
+      return items.filter(({ metadata }) => metadata?.name?.startsWith(`${process}-`));
+    },
+  };
+}
