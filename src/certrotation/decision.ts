@@ -59,6 +59,11 @@ export function readValidity(annotations: Annotations | undefined): Validity | R
   return { notBefore, notAfter };
 }
 
+/** Whether it is the time annotations, missing or unreadable, that ask for a new certificate (D-1 to D-4). */
+export function isRequest(decision: Decision): decision is Regenerate {
+  return decision.action === 'regenerate' && /^D-[1-4]$/.test(decision.rule);
+}
+
 export function expiry(rule: string, { notAfter }: Validity): Deadline {
   return { rule, at: notAfter, reason: 'already expired' };
 }

@@ -12,6 +12,21 @@ import { at, NOW, SIGNER, secretOf, testCA, testRotation, timeAnnotations, UNIT 
 
 const POLICY = { validityMs: seconds(1000), refreshMs: seconds(500) };
 
+test('recovery leaves a request alone as long as the certificate is good: who answers it may have to wait for others', async () => {
+  const secret = secretOf(await testCA('ca', -100, 900));
+  const forced = { ...secret, metadata: { ...secret.metadata, annotations: { [NOT_AFTER]: 'force-regeneration' } } };
+  const policy = { ...POLICY, refreshOnlyWhenExpired: true };
+  assert.equal(decideSigner(forced, POLICY, NOW).action, 'regenerate');
+  assert.deepEqual(decideSigner(forced, policy, NOW), {
+    action: 'keep',
+    until: new Date(at(900).getTime() + 1),
+    nextRule: 'X-1',
+    nextReason: 'already expired',
+  });
+  assert.equal(decideSigner(forced, policy, at(901)).action, 'regenerate');
+  assert.equal(decideSigner({ ...forced, data: {} }, policy, NOW).action, 'regenerate');
+});
+
 describe('signer decisions (spec 10, 4.1 and 4.2)', () => {
   interface Row {
     rule: string;

@@ -7,7 +7,9 @@ import {
   type Decision,
   decideByDeadlines,
   expiry,
+  isRequest,
   latestPossibleTime,
+  type Regenerate,
   readValidity,
   refreshTime,
   regenerate,
@@ -29,6 +31,8 @@ export type SignerResult =
 /** Decides about a signer Secret (undefined: it does not exist), its content included. */
 export function decideSigner(secret: Secret | undefined, policy: RotationPolicy, now: Date): Decision {
   const decision = decideSignerByAnnotations(secret && annotationsOf(secret), policy, now);
+  if (secret !== undefined && policy.refreshOnlyWhenExpired && isRequest(decision))
+    return keepUsable(secret, decision, now);
   if (decision.action !== 'keep' || secret === undefined) return decision;
   try {
     const signer = loadSecret(secret);
@@ -41,6 +45,20 @@ export function decideSigner(secret: Secret | undefined, policy: RotationPolicy,
   } catch (error) {
     // A new CA would hide the corruption: no write, Degraded until an administrator acts (4.5).
     return { action: 'fail', rule: '4.5', error: (error as Error).message };
+  }
+}
+
+/**
+ * In recovery, dates that cannot be read are somebody's request for a new certificate, and no business of recovery as long as the
+ * certificate itself is good: who answers requests may have to wait for others (spec 90, HO-2).
+ */
+export function keepUsable(secret: Secret, otherwise: Regenerate, now: Date): Decision {
+  try {
+    const notAfter = loadSecret(secret).chain[0]?.notAfter as Date;
+    if (now > notAfter) return otherwise;
+    return { action: 'keep', until: new Date(notAfter.getTime() + 1), nextRule: 'X-1', nextReason: 'already expired' };
+  } catch {
+    return otherwise;
   }
 }
 

@@ -2,11 +2,12 @@ import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import type { CertificateAndKey } from '../pki/authority.ts';
 import type { Certificate } from '../pki/certificate.ts';
 import { requireValidPolicy, type TargetConfig } from './config.ts';
-import { type Decision, regenerate } from './decision.ts';
+import { type Decision, isRequest, regenerate } from './decision.ts';
 import { decidePrepared, prepareSecret, type Rotation } from './ensure.ts';
 import { CertRotationError } from './error.ts';
 import { storeSecret } from './recreate.ts';
 import { DEFAULT_KEY_ALGORITHM, loadSecret, withCertificate } from './secret.ts';
+import { keepUsable } from './signer.ts';
 
 export type TargetResult =
   | {
@@ -27,6 +28,7 @@ export function decideTarget(
 ): Decision {
   const { creator, refreshMs, refreshOnlyWhenExpired = false } = policy;
   const decision = creator.decide({ secret, signer, bundle, refreshMs, refreshOnlyWhenExpired, now });
+  if (secret !== undefined && refreshOnlyWhenExpired && isRequest(decision)) return keepUsable(secret, decision, now);
   if (decision.action !== 'keep' || secret === undefined || refreshOnlyWhenExpired) return decision;
   const problem = contentProblem(secret, now);
   return problem === undefined ? decision : regenerate('X-3', problem);

@@ -6,8 +6,16 @@ import { issueSigner } from '../pki/issue.ts';
 import { systemKeys } from '../pki/keys.ts';
 import { decideHandOver, decideLeaves, type HandOverQuestion, isSignerDue, together } from './hand-over.ts';
 import { NOW } from './testing.ts';
-import { withoutTrustIn } from './verifiers.ts';
+import { receiptsFor } from './verifiers.ts';
 
+const MISSING = {
+  verifier: 'etcd on node master-1',
+  node: 'master-1',
+  kind: 'started',
+  isLoaded: false,
+  evidence: 'runs without it',
+  isWaived: false,
+} as const;
 const POLICY = { validityMs: days(1825), refreshMs: days(1533) };
 
 async function signer(ageDays: number, lifetimeDays = 1825): Promise<Certificate> {
@@ -29,24 +37,29 @@ describe('whether the wanted signer is put to use', async () => {
     inUse: old,
     isMeantForUse: true,
     leavesAreOf: 'other',
-    waitingFor: [],
+    receipts: [],
     mode: 'automatic',
     policy: POLICY,
     now: NOW,
   };
   const table: [why: string, answer: string, question: Partial<HandOverQuestion>][] = [
     ['everybody trusts it', 'promote', {}],
-    ['somebody does not', 'wait', { waitingFor: ['etcd on node master-1'] }],
+    ['somebody does not', 'wait', { receipts: [MISSING] }],
+    [
+      'somebody does not, and the one in use ends within a day',
+      'promote',
+      { inUse: await signer(1824.5), receipts: [MISSING] },
+    ],
     ['it is in use already', 'keep', { wanted: old }],
     ['a person does that here', 'keep', { mode: 'manual' }],
     ['a person does that here, whatever is due', 'keep', { mode: 'manual', inUse: worn }],
     [
       'it has signed the leaves that are out there',
       'promote',
-      { leavesAreOf: 'wanted', waitingFor: ['x'], isMeantForUse: false },
+      { leavesAreOf: 'wanted', receipts: [MISSING], isMeantForUse: false },
     ],
     ['there is no signer in use, and nobody to ask', 'promote', { inUse: undefined, leavesAreOf: 'nobody' }],
-    ['there is no signer in use, and somebody does not know it', 'wait', { inUse: undefined, waitingFor: ['x'] }],
+    ['there is no signer in use, and somebody does not know it', 'wait', { inUse: undefined, receipts: [MISSING] }],
     ['the second CA of 4.16 stays what it is', 'keep', { isMeantForUse: false }],
     ['the second CA of 4.16 is used when the first is due', 'promote', { isMeantForUse: false, inUse: worn }],
     ['an older one never replaces what somebody put in place', 'keep', { wanted: old, inUse: fresh }],
@@ -76,11 +89,14 @@ describe('whether the wanted signer is put to use', async () => {
 
   test('who does not know a signer, or whose bundle nobody can read, would refuse it', () => {
     const verifiers = [
-      { name: 'a', bundle: [old, fresh] },
-      { name: 'b', bundle: [old] },
-      { name: 'c', bundle: undefined },
+      { name: 'a', node: 'x', bundle: [old, fresh] },
+      { name: 'b', node: 'y', bundle: [old] },
+      { name: 'c', node: 'z', bundle: undefined },
     ];
-    assert.deepEqual(withoutTrustIn(verifiers, fresh), ['b', 'c']);
+    assert.deepEqual(
+      receiptsFor(verifiers, fresh).map(({ verifier, isLoaded }) => `${verifier} ${isLoaded}`),
+      ['a true', 'b false', 'c false'],
+    );
   });
 });
 

@@ -1,5 +1,8 @@
 import type { RotationPolicy } from '../certrotation/config.ts';
+import { decide } from '../hand-over/decide.ts';
+import type { Receipt } from '../hand-over/receipt.ts';
 import type { Certificate } from '../pki/certificate.ts';
+import { SIGNER_DAYS } from './lifetimes.ts';
 
 /** What is known about the two signers of a family. */
 export interface HandOverQuestion {
@@ -14,8 +17,8 @@ export interface HandOverQuestion {
   readonly isMeantForUse: boolean;
   /** Which of the two signed the leaves that are out there. */
   readonly leavesAreOf: 'wanted' | 'other' | 'nobody';
-  /** Who would not accept a leaf of the wanted signer yet. */
-  readonly waitingFor: readonly string[];
+  /** Who checks leaves of the family, and whether they have loaded the wanted signer. */
+  readonly receipts: readonly Receipt[];
   readonly mode: 'manual' | 'automatic';
   readonly policy: RotationPolicy;
   readonly now: Date;
@@ -28,11 +31,11 @@ export type HandOver =
   | { readonly do: 'wait'; readonly for: readonly string[] };
 
 /**
- * Whether the wanted signer becomes the one in use (spec 40, section 12 and R-2). It does when everybody who verifies has it
- * in the bundle they run with; until then the one in use goes on signing, for new nodes too.
+ * Whether the wanted signer becomes the one in use (spec 40, section 12 and R-2): by the same rule as everywhere (spec 90), when everybody
+ * who verifies has it in the bundle they run with. Until then the one in use goes on signing, for new nodes too.
  */
 export function decideHandOver(question: HandOverQuestion): HandOver {
-  const { wanted, inUse, isMeantForUse, leavesAreOf, waitingFor, mode, policy, now } = question;
+  const { wanted, inUse, isMeantForUse, leavesAreOf, receipts, mode, policy, now } = question;
   if (inUse?.der.equals(wanted.der) || mode === 'manual') return { do: 'keep' };
   if (leavesAreOf === 'wanted') return { do: 'promote', because: 'it has signed the leaves in use already' };
   const isNeeded =
@@ -40,10 +43,25 @@ export function decideHandOver(question: HandOverQuestion): HandOver {
     (isMeantForUse && wanted.notBefore >= inUse.notBefore) ||
     (isSignerDue(inUse, policy, now) && wanted.notAfter > inUse.notAfter);
   if (!isNeeded) return { do: 'keep' };
-  return waitingFor.length === 0
-    ? { do: 'promote', because: 'everybody who verifies with the bundle has it' }
-    : { do: 'wait', for: waitingFor };
+  const { write, because, waitingFor } = decide({
+    // Nothing is lost with a signer that is gone: what it has signed is as good as before, and waits for its successor.
+    current: inUse ?? { ...wanted, der: NONE },
+    next: wanted,
+    due: 'a newer one is there',
+    isTakenBack: false,
+    leaves: [],
+    retiring: [],
+    receipts: () => receipts,
+    lastTookMs: 0,
+    dayMs: policy.validityMs / SIGNER_DAYS,
+    now,
+  });
+  return write === 'promote'
+    ? { do: 'promote', because }
+    : { do: 'wait', for: waitingFor.map(({ verifier }) => verifier) };
 }
+
+const NONE = Buffer.alloc(0);
 
 /** Whether a signer has reached 80 % of its life or its refresh time; judged by the certificate, for its annotations are not ours. */
 export function isSignerDue(signer: Certificate, policy: RotationPolicy, now: Date): boolean {

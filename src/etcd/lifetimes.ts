@@ -6,6 +6,9 @@ export interface Lifetime {
   readonly refreshMs: number;
 }
 
+/** Signers live for so many days, however long a day is. */
+export const SIGNER_DAYS = 1825;
+
 export interface Lifetimes {
   readonly signer: Lifetime;
   readonly leaf: Lifetime;
@@ -16,7 +19,7 @@ export interface Lifetimes {
  * that comes before their refresh time (spec 40, C-3).
  */
 export function lifetimes(leaf: 'three years' | 'five years', dayMs: number = days(1)): Lifetimes {
-  const fiveYears = { validityMs: 1825 * dayMs, refreshMs: 1533 * dayMs };
+  const fiveYears = { validityMs: SIGNER_DAYS * dayMs, refreshMs: 1533 * dayMs };
   return {
     signer: fiveYears,
     leaf: leaf === 'five years' ? fiveYears : { validityMs: 1095 * dayMs, refreshMs: 803 * dayMs },

@@ -1,5 +1,6 @@
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
 import { BUNDLE_KEY } from '../certrotation/bundle.ts';
+import type { Receipt } from '../hand-over/receipt.ts';
 import { getIfPresent } from '../kube/get.ts';
 import type { Kube } from '../kube/port.ts';
 import { CONFIG_MAPS } from '../kube/resource.ts';
@@ -15,6 +16,7 @@ import type { RolloutStatus } from './quorum/rollout.ts';
 /** Somebody who checks certificates, with the CAs it runs with; undefined: nobody can tell. */
 export interface Verifier {
   readonly name: string;
+  readonly node: string;
   readonly bundle: readonly Certificate[] | undefined;
 }
 
@@ -27,19 +29,27 @@ export class TrustSurvey {
     this.#options = options;
   }
 
-  async withoutTrustIn(family: Family, signer: Certificate): Promise<string[]> {
+  async receiptsFor(family: Family, signer: Certificate): Promise<Receipt[]> {
     let verifiers = this.#verifiers.get(family);
     if (verifiers === undefined) {
       verifiers = readVerifiers(family, this.#options);
       this.#verifiers.set(family, verifiers);
     }
-    return withoutTrustIn(await verifiers, signer);
+    return receiptsFor(await verifiers, signer);
   }
 }
 
-/** Those who would refuse what this signer signs, by name. */
-export function withoutTrustIn(verifiers: readonly Verifier[], signer: Certificate): string[] {
-  return verifiers.filter(({ bundle }) => !bundle?.some(({ der }) => der.equals(signer.der))).map(({ name }) => name);
+/** Who began with a bundle that holds this signer; whose bundle nobody can read has given no receipt. */
+export function receiptsFor(verifiers: readonly Verifier[], signer: Certificate): Receipt[] {
+  return verifiers.map(({ name, node, bundle }) => {
+    const isLoaded = bundle?.some(({ der }) => der.equals(signer.der)) ?? false;
+    const evidence = isLoaded
+      ? 'began with it'
+      : bundle === undefined
+        ? 'its bundle cannot be read'
+        : 'runs without it';
+    return { verifier: name, node, kind: 'started', isLoaded, evidence, isWaived: false };
+  });
 }
 
 export interface VerifierOptions {
@@ -63,6 +73,7 @@ export async function readVerifiers(family: Family, options: VerifierOptions): P
   const layouts = [trustFilesOf(profile, family), trustFilesOf(other, family)];
   const members = runningRevisions(etcd.nodeStatuses).map(async ({ nodeName, revision }) => ({
     name: `etcd on node ${nodeName} at revision ${revision}`,
+    node: nodeName,
     bundle: await bundleAt(copies, revision, layouts),
   }));
   const servers =
@@ -71,6 +82,7 @@ export async function readVerifiers(family: Family, options: VerifierOptions): P
     const copy = await copies.read(KUBE_APISERVER_NAMESPACE, 'etcd-serving-ca', revision);
     return {
       name: `kube-apiserver on node ${nodeName} at revision ${revision}`,
+      node: nodeName,
       bundle: certificatesOf(copy?.data?.[BUNDLE_KEY]),
     };
   });

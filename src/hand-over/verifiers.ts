@@ -28,8 +28,9 @@ export function verifiersOf(graph: TrustGraph, leaves: readonly ObjectRef[]): Ve
   const found = new Map<string, Verifier>();
   const add = ({ process, nodes }: Side, means: Means) => {
     const id = `${nodes} ${idOf(means, process)}`;
-    const known = found.get(id)?.process.split(', ') ?? [];
-    found.set(id, { process: [...new Set([...known, process])].join(', '), nodes, means });
+    const known = found.get(id);
+    const processes = new Set([...(known?.process.split(', ') ?? []), process]);
+    found.set(id, { process: [...processes].join(', '), nodes, means: joined(known?.means, means) });
   };
   for (const edge of graph.edges) {
     const { client, server } = edge;
@@ -42,7 +43,14 @@ export function verifiersOf(graph: TrustGraph, leaves: readonly ObjectRef[]): Ve
 
 function idOf(means: Means, process: string): string {
   if (means.kind === 'revision') return `revision ${objectText(means.bundle)}`;
-  return means.kind === 'agent' ? `agent ${process} ${means.files?.join() ?? ''}` : `${means.kind} ${process}`;
+  return `${means.kind} ${process}`;
+}
+
+/** All files of a process count. */
+function joined(known: Means | undefined, means: Means): Means {
+  if (known?.kind !== 'agent' || means.kind !== 'agent' || known.files === undefined || means.files === undefined)
+    return means;
+  return { kind: 'agent', files: [...new Set([...known.files, ...means.files])] };
 }
 
 /** How one can know what a client has loaded. */

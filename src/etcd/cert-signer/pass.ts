@@ -2,6 +2,7 @@ import type { Node, Secret } from 'kubernetes-types/core/v1.d.ts';
 import type { BundleSigner } from '../../certrotation/bundle.ts';
 import type { Rotation } from '../../certrotation/ensure.ts';
 import { earlier } from '../../controller/reconcile.ts';
+import type { Receipt } from '../../hand-over/receipt.ts';
 import { applyConfigMap, applySecret } from '../../kube/apply.ts';
 import type { CertificateAndKey } from '../../pki/authority.ts';
 import type { Certificate } from '../../pki/certificate.ts';
@@ -248,21 +249,31 @@ async function planHandOver(
       now: rotation.clock.now(),
     };
     // Asking everybody is only needed where something depends on the answer.
-    const isPending = decideHandOver({ ...question, waitingFor: ['nobody has been asked'] }).do === 'wait';
-    const waitingFor = isPending ? await whoWaits(pass, family, certificate, gate) : [];
-    return decideHandOver({ ...question, waitingFor });
+    const isPending = decideHandOver({ ...question, receipts: [missing('nobody has been asked')] }).do === 'wait';
+    const receipts = isPending ? await receiptsOf(pass, family, certificate, gate) : [];
+    return decideHandOver({ ...question, receipts });
   });
   return together(plans);
 }
 
-async function whoWaits(
+async function receiptsOf(
   pass: Pass,
   family: Family,
   signer: Certificate,
   gate: LeafGate = { open: true },
-): Promise<string[]> {
+): Promise<readonly Receipt[]> {
   if (pass.isGateOff) return [];
-  return gate.open ? pass.trust.withoutTrustIn(family, signer) : [gate.reason];
+  return gate.open ? pass.trust.receiptsFor(family, signer) : [missing(gate.reason)];
+}
+
+/** Those who would refuse what this signer signs, by name. */
+async function whoWaits(pass: Pass, family: Family, signer: Certificate): Promise<string[]> {
+  const receipts = await receiptsOf(pass, family, signer);
+  return receipts.filter(({ isLoaded }) => !isLoaded).map(({ verifier }) => verifier);
+}
+
+function missing(why: string): Receipt {
+  return { verifier: why, node: undefined, kind: 'started', isLoaded: false, evidence: why, isWaived: false };
 }
 
 function leavesAreOf(
