@@ -62,7 +62,7 @@ export type FamilyWrite =
   | 'promote'
   /** `next` goes, from the bundle too. */
   | 'discard'
-  /** `next` has become `current` already, and is only cleared away. */
+  /** `next` is not needed any more, and is cleared away; where its CA is, it stays. */
   | 'clear';
 
 /** A hand-over is expected to take no longer than so many times what the last one took (HO-7). */
@@ -89,19 +89,24 @@ export function decide(question: FamilyQuestion): FamilyDecision {
     : decision('Steady', 'nothing', 'the signer is good');
 }
 
-/** Distributing: `next` waits for everybody. */
+/** Distributing: `next` waits for everybody. What becomes of leaves meanwhile has nothing to do with it. */
 function decideNext(current: Certificate, next: Certificate, question: FamilyQuestion): FamilyDecision {
-  if (next.der.equals(current.der)) return decision('Signing', 'clear', 'the next signer signs already');
-  if (question.isTakenBack) return decision('Steady', 'discard', 'somebody took the hand-over back');
-  if (question.due === undefined) return decision('Steady', 'discard', 'the signer has been replaced otherwise');
-  if (!isGood(next, question)) return decision('Distributing', 'begin-again', 'the next signer would end too soon');
+  const rest = decide({ ...question, next: undefined, due: undefined });
+  if (next.der.equals(current.der)) {
+    return { ...rest, phase: 'Signing', write: 'clear', because: 'the next signer signs already' };
+  }
+  if (question.isTakenBack) return { ...rest, write: 'discard', because: 'somebody took the hand-over back' };
+  // It stays in the bundle: it may have signed before it was replaced itself (HO-3).
+  if (question.due === undefined) return { ...rest, write: 'clear', because: 'the signer has been replaced otherwise' };
+  const waiting: FamilyDecision = { ...rest, phase: 'Distributing', write: 'nothing', waitingFor: [] };
+  if (!isGood(next, question)) {
+    return { ...waiting, write: 'begin-again', because: 'the next signer would end too soon' };
+  }
   const receipts = question.receipts(next);
-  if (receipts === undefined) return decision('Distributing', 'nothing', 'nobody has been asked yet');
+  if (receipts === undefined) return { ...waiting, because: 'nobody has been asked yet' };
   const waitingFor = missingOf(receipts);
   if (waitingFor.length === 0) return decision('Signing', 'promote', 'everybody who verifies has loaded it');
-  if (!isTooLate(current, question)) {
-    return { ...decision('Distributing', 'nothing', waitingText(waitingFor)), waitingFor };
-  }
+  if (!isTooLate(current, question)) return { ...waiting, waitingFor, because: waitingText(waitingFor) };
   return { ...decision('Signing', 'promote', 'the signer in use ends soon'), leftBehind: waitingFor };
 }
 

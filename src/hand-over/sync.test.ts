@@ -5,6 +5,7 @@ import { BUNDLE_KEY } from '../certrotation/bundle.ts';
 import type { RotationUnit } from '../certrotation/config.ts';
 import { annotationsOf, loadSecret } from '../certrotation/secret.ts';
 import { at, NOW, testRotation, UNIT } from '../certrotation/testing.ts';
+import { syncUnit } from '../certrotation/unit.ts';
 import { days, seconds } from '../kube/duration.ts';
 import { getIfPresent } from '../kube/get.ts';
 import { CONFIG_MAPS, SECRETS } from '../kube/resource.ts';
@@ -247,4 +248,42 @@ test('taken over in the middle of a wait of upstream: leaves follow when everybo
   await world.settle();
   const { subject } = await world.certificate('signer');
   assert.deepEqual(await world.issuers(), [subject.commonName, subject.commonName]);
+});
+
+test('replaced by somebody else while a next one waits: that goes, and leaves stay until everybody has what is current', async () => {
+  const world = await steady();
+  const leaves = await world.issuers();
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.settle();
+  const next = await world.certificate('signer-next');
+  // As upstream does it in place.
+  await syncUnit(UNIT, world.rotation);
+  await world.settle();
+  assert.equal(await world.secret('signer-next'), undefined);
+  assert.deepEqual(await world.issuers(), leaves, 'not before they have it');
+  assert.ok(
+    (await world.bundle()).some(({ der }) => der.equals(next.der)),
+    'nobody can tell what it has signed meanwhile',
+  );
+  await world.load('a', 'b');
+  await world.settle();
+  const { subject } = await world.certificate('signer');
+  assert.deepEqual(await world.issuers(), [subject.commonName, subject.commonName]);
+});
+
+test('a lost signer: the next one takes its place, and what is there stays until everybody has it', async () => {
+  const world = await steady();
+  const leaves = await world.issuers();
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.settle();
+  const next = await world.secret('signer-next');
+  await world.rotation.kube.delete(SECRETS, { namespace: 'ns', name: 'signer' });
+  await world.settle();
+  assert.ok((await world.certificate('signer')).der.equals(loadSecret(next!).chain[0]!.der));
+  // Stopped before it was cleared away.
+  const { resourceVersion: _, uid: _uid, ...metadata } = next?.metadata ?? {};
+  await world.rotation.kube.create(SECRETS, { ...next, metadata });
+  await world.settle();
+  assert.equal(await world.secret('signer-next'), undefined);
+  assert.deepEqual(await world.issuers(), leaves);
 });

@@ -114,13 +114,13 @@ class Pass {
     return { outcome: 'done', until, regenerated };
   }
 
-  /** Asks about the one CA that the decision will need, if it needs any: nobody is asked while nothing changes (HO-11). */
+  /** Asks about the CAs that the decision will need, if it needs any: nobody is asked while nothing changes (HO-11). */
   async #ask(): Promise<void> {
     const { signer } = this.#family;
     const state = stateOf(await readFamily(this.#family, this.#rotation), signer, this.#rotation.clock.now());
-    const ca = askedAbout(state);
-    if (ca === undefined) return;
-    this.#receipts.set(caDigest(ca), await this.#options.receipts.of(secretRef(signer.namespace, signer.name), ca));
+    const ref = secretRef(signer.namespace, signer.name);
+    const ask = async (ca: Certificate) => this.#receipts.set(caDigest(ca), await this.#options.receipts.of(ref, ca));
+    await Promise.all(askedAbout(state).map(ask));
   }
 
   async #signer(): Promise<SignerStep | undefined> {
@@ -257,12 +257,13 @@ interface SignerStep {
   readonly regenerated: boolean;
 }
 
-/** The CA whose receipts decide: that of next; where there is none, that of current as long as a leaf is not its own. */
-function askedAbout({ current, next, due, isTakenBack, leaves }: FamilyState): Certificate | undefined {
-  if (current === undefined) return undefined;
+/** The CAs whose receipts decide: that of next, if it is to sign, and that of current as long as a leaf is not its own. */
+function askedAbout({ current, next, due, isTakenBack, leaves }: FamilyState): Certificate[] {
+  if (current === undefined) return [];
   const [ca] = next?.chain ?? [];
-  if (ca !== undefined) return due === undefined || isTakenBack || ca.der.equals(current.der) ? undefined : ca;
-  return leaves.some(({ isOfCurrent }) => !isOfCurrent) ? current : undefined;
+  const isNextToSign = ca !== undefined && due !== undefined && !isTakenBack && !ca.der.equals(current.der);
+  const isFollowed = leaves.every(({ isOfCurrent }) => isOfCurrent);
+  return [...(isNextToSign ? [ca] : []), ...(isFollowed ? [] : [current])];
 }
 
 function sinceOf(next: Secret | undefined): Date | undefined {
