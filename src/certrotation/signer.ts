@@ -82,8 +82,8 @@ export function decideSignerByAnnotations(
 export interface SignerChoice {
   /** The pair it gets; `keep`: the one it has, although it is due. */
   readonly pair: CertificateAndKey | 'keep';
-  /** Noted on it together with the pair. */
-  readonly annotations?: Annotations | undefined;
+  /** Noted on it together with the pair; undefined takes a note away. */
+  readonly annotations?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
 /** Makes sure of the signer (spec 10, 7.1). Throws when the stored one cannot be used. */
@@ -144,6 +144,7 @@ function decideByChoice(byRules: Decision, { pair }: SignerChoice, now: Date): D
   return { action: 'keep', until: now, nextRule: byRules.rule, nextReason: byRules.reason };
 }
 
-function withAnnotations(secret: Secret, annotations: Annotations): Secret {
-  return { ...secret, metadata: { ...secret.metadata, annotations: { ...annotationsOf(secret), ...annotations } } };
+function withAnnotations(secret: Secret, changes: NonNullable<SignerChoice['annotations']>): Secret {
+  const entries = Object.entries({ ...annotationsOf(secret), ...changes }).filter(([, value]) => value !== undefined);
+  return { ...secret, metadata: { ...secret.metadata, annotations: Object.fromEntries(entries) as Annotations } };
 }

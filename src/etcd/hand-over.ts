@@ -49,6 +49,7 @@ export function decideHandOver(question: HandOverQuestion): HandOver {
     next: wanted,
     due: 'a newer one is there',
     isTakenBack: false,
+    isTurnedRound: false,
     leaves: [],
     retiring: [],
     receipts: () => receipts,

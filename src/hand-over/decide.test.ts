@@ -31,6 +31,7 @@ const STEADY: FamilyQuestion = {
   next: undefined,
   due: undefined,
   isTakenBack: false,
+  isTurnedRound: false,
   leaves: [leaf('a', true), leaf('b', true)],
   retiring: [],
   receipts: () => undefined,

@@ -14,6 +14,8 @@ export interface FamilyQuestion {
   readonly due: string | undefined;
   /** Somebody has taken the hand-over back: `next` goes (HO-6). */
   readonly isTakenBack: boolean;
+  /** Somebody wants the signer before this one back, and it is still there and good for long enough (HO-6). */
+  readonly isTurnedRound: boolean;
   readonly leaves: readonly FamilyLeaf[];
   /** CAs of the family that sign nothing any more and still stand in its bundle. */
   readonly retiring: readonly Certificate[];
@@ -80,6 +82,9 @@ export function decide(question: FamilyQuestion): FamilyDecision {
     return { ...answer, leaves: 'hold' };
   }
   if (next !== undefined) return decideNext(current, next, question);
+  if (question.isTurnedRound) {
+    return { ...decision('Distributing', 'begin', 'somebody turned the hand-over round'), leaves: 'hold' };
+  }
   const others = question.leaves.filter(({ isOfCurrent }) => !isOfCurrent);
   if (others.length > 0) return decideLeaves(current, others, question);
   if (due !== undefined) return decision('Distributing', 'begin', due);
@@ -91,13 +96,14 @@ export function decide(question: FamilyQuestion): FamilyDecision {
 
 /** Distributing: `next` waits for everybody. What becomes of leaves meanwhile has nothing to do with it. */
 function decideNext(current: Certificate, next: Certificate, question: FamilyQuestion): FamilyDecision {
-  const rest = decide({ ...question, next: undefined, due: undefined });
+  const rest = decide({ ...question, next: undefined, due: undefined, isTurnedRound: false });
   if (next.der.equals(current.der)) {
     return { ...rest, phase: 'Signing', write: 'clear', because: 'the next signer signs already' };
   }
   if (question.isTakenBack) return { ...rest, write: 'discard', because: 'somebody took the hand-over back' };
   // It stays in the bundle: it may have signed before it was replaced itself (HO-3).
-  if (question.due === undefined) return { ...rest, write: 'clear', because: 'the signer has been replaced otherwise' };
+  if (question.due === undefined && !question.isTurnedRound)
+    return { ...rest, write: 'clear', because: 'the signer has been replaced otherwise' };
   const waiting: FamilyDecision = { ...rest, phase: 'Distributing', write: 'nothing', waitingFor: [] };
   if (!isGood(next, question)) {
     return { ...waiting, write: 'begin-again', because: 'the next signer would end too soon' };
@@ -142,7 +148,7 @@ function isTooLate(
 }
 
 /** Whether a signer that waits is still worth waiting for: less than four fifths of its life are over (spec 10, S-4). */
-function isGood(signer: Certificate, { now }: FamilyQuestion): boolean {
+export function isGood(signer: Certificate, { now }: Pick<FamilyQuestion, 'now'>): boolean {
   return now.getTime() < signer.notAfter.getTime() - lastFifthMs(signer);
 }
 

@@ -10,8 +10,8 @@ import { CONFIG_MAPS, SECRETS } from '../kube/resource.ts';
 import { type CertificateAndKey, requireCA } from '../pki/authority.ts';
 import type { Certificate } from '../pki/certificate.ts';
 import { readCertificates } from '../pki/pem.ts';
-import type { FamilyLeaf, FamilyQuestion } from './decide.ts';
-import { TAKEN_BACK, TOOK } from './names.ts';
+import { type FamilyLeaf, type FamilyQuestion, isGood } from './decide.ts';
+import { TAKEN_BACK, TOOK, TURNED_ROUND } from './names.ts';
 
 /** One signer with everything that is signed by it: the units that share it. */
 export interface Family {
@@ -23,6 +23,8 @@ export interface Family {
 export interface FamilyObjects {
   readonly signer: Secret | undefined;
   readonly next: Secret | undefined;
+  /** The pair that signed before, as long as its CA is in the bundle. */
+  readonly previous: Secret | undefined;
   readonly bundle: ConfigMap | undefined;
   readonly leaves: readonly Secret[];
 }
@@ -30,6 +32,7 @@ export interface FamilyObjects {
 /** What stands in the objects of a family; the rest of `decide`'s question are the receipts and the time. */
 export type FamilyState = Omit<FamilyQuestion, 'receipts' | 'dayMs' | 'now' | 'next'> & {
   readonly next: CertificateAndKey | undefined;
+  readonly previous: CertificateAndKey | undefined;
 };
 
 /** The units by the signer they share, in their order. */
@@ -46,6 +49,11 @@ export function nextKey({ namespace, name }: Pick<SignerConfig, 'namespace' | 'n
   return { namespace, name: `${name}-next` };
 }
 
+/** The Secret of the key pair that signed before, for as long as the hand-over can be turned round (HO-6). */
+export function previousKey({ namespace, name }: Pick<SignerConfig, 'namespace' | 'name'>) {
+  return { namespace, name: `${name}-previous` };
+}
+
 export async function readFamily(
   { signer, units }: Family,
   { objects }: Pick<Rotation, 'objects'>,
@@ -58,6 +66,7 @@ export async function readFamily(
   return {
     signer: await objects.read(SECRETS, { namespace, name }),
     next: await objects.read(SECRETS, nextKey(signer)),
+    previous: await objects.read(SECRETS, previousKey(signer)),
     bundle: await objects.read(CONFIG_MAPS, { namespace: bundle.namespace, name: bundle.name }),
     leaves: leaves.filter(leaf => leaf !== undefined),
   };
@@ -65,16 +74,21 @@ export async function readFamily(
 
 /** What the objects say. */
 export function stateOf(objects: FamilyObjects, policy: SignerConfig, now: Date): FamilyState {
-  const { signer, next, bundle, leaves } = objects;
+  const { signer, next, previous, bundle, leaves } = objects;
   const current = usable(signer, now)?.chain[0];
   const byRules = decideSigner(signer, policy, now);
   const nextPair = usable(next, now);
+  const previousPair = usable(previous, now);
+  const [before] = previousPair?.chain ?? [];
+  const isWanted = signer !== undefined && annotationsOf(signer)[TURNED_ROUND] !== undefined;
   const known = [current, nextPair?.chain[0]].filter(certificate => certificate !== undefined);
   return {
     current,
     next: nextPair,
+    previous: previousPair,
     due: byRules.action === 'regenerate' ? byRules.reason : undefined,
     isTakenBack: next !== undefined && annotationsOf(next)[TAKEN_BACK] !== undefined,
+    isTurnedRound: isWanted && before !== undefined && isGood(before, { now }) && !current?.der.equals(before.der),
     leaves: leaves.flatMap(secret => leafOf(secret, current, now)),
     retiring: certificatesOf(bundle).filter(ca => ca.notAfter > now && !known.some(({ der }) => der.equals(ca.der))),
     lastTookMs: (signer && parseGoDuration(annotationsOf(signer)[TOOK] ?? '')) ?? 0,

@@ -4,6 +4,8 @@ export const BECAUSE = 'rotunda.dev/hand-over-because';
 export const RECEIPTS = 'rotunda.dev/hand-over-receipts';
 /** On the same Secret: somebody has taken the hand-over back, and when (HO-6). */
 export const TAKEN_BACK = 'rotunda.dev/hand-over-taken-back';
+/** On the Secret of the signer: somebody wants the one before it back, and when (HO-6). */
+export const TURNED_ROUND = 'rotunda.dev/hand-over-turned-round';
 /** On the Secret of the signer: how long its last hand-over took. */
 export const TOOK = 'rotunda.dev/hand-over-took';
 /** On a Node: nobody waits for what runs there, since then (HO-7). */

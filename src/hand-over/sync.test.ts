@@ -10,9 +10,9 @@ import { days, seconds } from '../kube/duration.ts';
 import { getIfPresent } from '../kube/get.ts';
 import { CONFIG_MAPS, SECRETS } from '../kube/resource.ts';
 import type { Certificate } from '../pki/certificate.ts';
-import { readCertificates } from '../pki/pem.ts';
+import { encodeCertificates, readCertificates } from '../pki/pem.ts';
 import { caDigest } from '../trust/receipts.ts';
-import { RECEIPTS, TAKEN_BACK, TOOK } from './names.ts';
+import { RECEIPTS, TAKEN_BACK, TOOK, TURNED_ROUND } from './names.ts';
 import type { Receipt } from './receipt.ts';
 import { syncByReceipts } from './sync.ts';
 
@@ -180,6 +180,38 @@ test('taken back, the next signer leaves the bundle and the cluster, and comes a
   await world.settle();
   assert.equal(await world.secret('signer-next'), undefined);
   assert.equal((await world.bundle()).length, 1);
+});
+
+test('turned round, the signer before signs again, and leaves go back to it', async () => {
+  const world = await steady();
+  const before = await world.certificate('signer');
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.settle();
+  await world.load('a', 'b');
+  await world.settle();
+  const between = await world.certificate('signer');
+  assert.ok((await world.certificate('signer-previous')).der.equals(before.der));
+  await world.annotate('signer', { [TURNED_ROUND]: NOW.toISOString() });
+  await world.settle();
+  assert.ok((await world.certificate('signer')).der.equals(before.der));
+  assert.deepEqual(await world.issuers(), [before.subject.commonName, before.subject.commonName]);
+  assert.equal(annotationsOf((await world.secret('signer'))!)[TURNED_ROUND], undefined);
+  assert.ok((await world.certificate('signer-previous')).der.equals(between.der));
+  assert.equal((await world.bundle()).length, 2);
+});
+
+test('the pair before is kept no longer than its CA is trusted', async () => {
+  const world = await steady();
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.settle();
+  await world.load('a', 'b');
+  await world.settle();
+  assert.ok(await world.secret('signer-previous'));
+  const configMap = await world.rotation.kube.get(CONFIG_MAPS, { namespace: 'ns', name: 'bundle' });
+  const { chain } = loadSecret((await world.secret('signer'))!);
+  await world.rotation.kube.update(CONFIG_MAPS, { ...configMap, data: { [BUNDLE_KEY]: encodeCertificates(chain) } });
+  await world.settle();
+  assert.equal(await world.secret('signer-previous'), undefined);
 });
 
 test('stopped between the promotion and the end of it, the next pass only clears away', async () => {

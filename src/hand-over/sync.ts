@@ -5,7 +5,7 @@ import type { RotationUnit } from '../certrotation/config.ts';
 import type { CertCreator } from '../certrotation/creator.ts';
 import { regenerate } from '../certrotation/decision.ts';
 import type { Rotation } from '../certrotation/ensure.ts';
-import { annotationsOf, TLS_SECRET, withCertificate } from '../certrotation/secret.ts';
+import { annotationsOf, TLS_CERT, TLS_KEY, TLS_SECRET, withCertificate } from '../certrotation/secret.ts';
 import { ensureSigner, newSigner, type SignerChoice } from '../certrotation/signer.ts';
 import { signerChanged } from '../certrotation/signer-change.ts';
 import { store, write } from '../certrotation/store.ts';
@@ -25,10 +25,11 @@ import {
   type FamilyState,
   familiesOf,
   nextKey,
+  previousKey,
   readFamily,
   stateOf,
 } from './family.ts';
-import { BECAUSE, RECEIPTS, SINCE, TOOK } from './names.ts';
+import { BECAUSE, RECEIPTS, SINCE, TOOK, TURNED_ROUND } from './names.ts';
 import type { Receipt, Receipts } from './receipt.ts';
 
 /** How a new signer comes to sign: when everybody has loaded it, or after upstream's wait (spec 10, T-8). */
@@ -156,6 +157,7 @@ class Pass {
         const waitedMs = now.getTime() - (since ?? now).getTime();
         const againMs = Math.min(LONGEST_WAIT_MS, Math.max(SHORTEST_WAIT_MS, waitedMs / 10));
         const until = waiting ? new Date(now.getTime() + againMs) : undefined;
+        if (objects.previous !== undefined && !isRetiring(state)) await this.#clear(objects.previous);
         return this.#keep('keep', decision, { next: state.next?.chain[0], until });
       }
     }
@@ -179,7 +181,8 @@ class Pass {
     const { signer } = this.#family;
     const now = this.#rotation.clock.now();
     const taken = [state.current, state.next?.chain[0], ...state.retiring].map(ca => ca?.subject.commonName ?? '');
-    const pair = await newSigner(signer, this.#rotation, decision.because, taken);
+    const back = state.isTurnedRound ? state.previous : undefined;
+    const pair = back ?? (await newSigner(signer, this.#rotation, decision.because, taken));
     const before: Secret = objects.next ?? { metadata: nextKey(signer) };
     const made = withCertificate({ ...before, type: TLS_SECRET }, pair, 'signer', signer.refreshMs);
     // Nothing on it that upstream takes for the mark of a signer of its own (HO-4).
@@ -201,7 +204,14 @@ class Pass {
     const { clock, events } = this.#rotation;
     const next = state.next as NonNullable<FamilyState['next']>;
     const took = formatGoDuration(Math.max(0, clock.now().getTime() - since.getTime()));
-    const step = await this.#keep(next, decision, { clears: objects.next }, { [TOOK]: took });
+    // First, so that it is there whenever the new one signs (HO-6).
+    if (!(await this.#keepPrevious(objects))) return undefined;
+    const step = await this.#keep(
+      next,
+      decision,
+      { clears: objects.next },
+      { [TOOK]: took, [TURNED_ROUND]: undefined },
+    );
     if (step === undefined) return undefined;
     const name = `"${signer.name}" in "${signer.namespace}"`;
     events.event(
@@ -211,6 +221,16 @@ class Pass {
     );
     this.#tellLeftBehind(signer, decision);
     return step;
+  }
+
+  /** False: another writer was first. */
+  async #keepPrevious({ signer, previous }: FamilyObjects): Promise<boolean> {
+    if (signer?.data === undefined) return true;
+    const { [TLS_CERT]: certificate = '', [TLS_KEY]: key = '' } = signer.data;
+    const before: Secret = previous ?? { metadata: previousKey(this.#family.signer) };
+    if (before.data?.[TLS_CERT] === certificate) return true;
+    const wanted: Secret = { ...before, type: TLS_SECRET, data: { [TLS_CERT]: certificate, [TLS_KEY]: key } };
+    return (await store(SECRETS, previous, wanted, this.#rotation)) !== undefined;
   }
 
   #tellLeftBehind({ namespace, name }: { namespace: string; name: string }, { leftBehind }: FamilyDecision): void {
@@ -258,12 +278,18 @@ interface SignerStep {
 }
 
 /** The CAs whose receipts decide: that of next, if it is to sign, and that of current as long as a leaf is not its own. */
-function askedAbout({ current, next, due, isTakenBack, leaves }: FamilyState): Certificate[] {
+function askedAbout({ current, next, due, isTakenBack, isTurnedRound, leaves }: FamilyState): Certificate[] {
   if (current === undefined) return [];
   const [ca] = next?.chain ?? [];
-  const isNextToSign = ca !== undefined && due !== undefined && !isTakenBack && !ca.der.equals(current.der);
+  const isWanted = (due !== undefined || isTurnedRound) && !isTakenBack;
+  const isNextToSign = ca !== undefined && isWanted && !ca.der.equals(current.der);
   const isFollowed = leaves.every(({ isOfCurrent }) => isOfCurrent);
   return [...(isNextToSign ? [ca] : []), ...(isFollowed ? [] : [current])];
+}
+
+/** Whether the pair before the current one can still be wanted back: its CA is in the bundle. */
+function isRetiring({ previous, retiring }: FamilyState): boolean {
+  return retiring.some(({ der }) => previous?.chain[0]?.der.equals(der));
 }
 
 function sinceOf(next: Secret | undefined): Date | undefined {
