@@ -13,6 +13,7 @@ import {
   DESIRED_IMAGE,
   LAST_APPLIED_DRAIN,
 } from '../machine-config-api/names.ts';
+import { shakeHands } from '../trust/handshake.ts';
 import { announce, announcements } from './agent/announcements.ts';
 import { ConfigSource } from './agent/config-source.ts';
 import { DriftMonitor } from './agent/drift-monitor.ts';
@@ -150,6 +151,7 @@ async function run(
     log,
     events: events.ofNode,
     caches,
+    shakeHands,
     metrics: ofController?.('CertificateWriter'),
     onProblems(problems) {
       const reason = problems.map(({ message }) => message).join('; ');

@@ -10,6 +10,8 @@ export interface Bundle {
   readonly malformed: number;
 }
 
+type Certificates = Pick<Bundle, 'certificates'>;
+
 /** Reads what can be read of a bundle. Throws `PkiError` TOO_LARGE. */
 export function readBundle(bytes: Uint8Array): Bundle {
   const text = Buffer.from(bytes).toString('latin1');
@@ -26,14 +28,19 @@ export function readBundle(bytes: Uint8Array): Bundle {
 }
 
 /** The certificates as text, without a line feed at the end (spec 60, 4.7.8). */
-export function bundleText({ certificates }: Bundle): string {
+export function bundleText({ certificates }: Certificates): string {
   return encodeCertificates(certificates).trimEnd();
 }
 
 /** The certificates of `a` that are not in `b`, by their bytes: order and spacing do not count (D-9). */
-export function without(a: Bundle, b: Bundle): Certificate[] {
+export function without(a: Certificates, b: Certificates): Certificate[] {
   const known = new Set(b.certificates.map(identityOf));
   return a.certificates.filter(certificate => !known.has(identityOf(certificate)));
+}
+
+/** The certificates of `a` that are in `b` too. */
+export function within(a: Certificates, b: Certificates): Certificate[] {
+  return without(a, { certificates: without(a, b) });
 }
 
 /** Appends a line feed where there is none at the end (spec 60, 4.4). */

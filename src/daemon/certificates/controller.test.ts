@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { type Engine, startEngine } from '../../api/api.ts';
 import { silentLog } from '../../controller/log.ts';
 import { systemClock } from '../../kube/clock.ts';
@@ -12,6 +13,7 @@ import { installDefinitions } from '../../machine-config/testing.ts';
 import { CONTROLLER_CONFIGS, type ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
 import {
   CONTROLLER_CONFIG_NAME,
+  KUBECONFIG_DATA,
   LAST_OBSERVED_SERVER_CA,
   LAST_SYNCED_CONTROLLER_CONFIG,
   MCO_NAMESPACE,
@@ -19,12 +21,15 @@ import {
   SERVICE_CA_ROTATE,
 } from '../../machine-config-api/names.ts';
 import { serverCaDigest } from '../../machine-config-api/server-ca-digest.ts';
+import { caDigest, decodeReceipts, NODE_RECEIPTS, type NodeReceipt } from '../../trust/receipts.ts';
 import { memoryHost } from '../host/memory.ts';
 import { NodeWriter } from '../node-writer.ts';
+import { readBundle } from './bundle.ts';
 import { CertificateWriter } from './controller.ts';
 import { KubeletRestart } from './kubelet.ts';
 import { KUBELET, KUBELET_CA, LIVE_KUBECONFIG, OS_PULL_SECRET, REGISTRY_CAS } from './paths.ts';
 import type { CertificateProblem } from './problem.ts';
+import { ensureServerCa } from './server-ca.ts';
 import { authoritiesOf, base64, ca, controllerConfig, installKubelet, kubeconfigData } from './testing.ts';
 
 const NODE = 'worker-0';
@@ -81,6 +86,51 @@ describe('the certificate writer on the API', () => {
     await change({}, { [SERVICE_CA_ROTATE]: 'true', [SERVER_CA_DIGEST]: serverCaDigest(Buffer.from(A + B)) });
     await until('the flag is observed', async () => (await annotations())[LAST_OBSERVED_SERVER_CA] === 'true');
     assert.deepEqual(host.asked, ['stop kubelet.service', 'daemon-reload', 'start kubelet.service']);
+  });
+
+  test('what the kubelet has loaded is said when it has, and at rest nothing is written (spec 90, HO-9, HO-11)', async t => {
+    const { host, api, annotations, start, patches, problems } = await setUp(t);
+    const loaded = async () => decodeReceipts((await annotations())[NODE_RECEIPTS]);
+    const kubelet = (bundle: string): NodeReceipt[] => [
+      { process: 'kubelet', file: LIVE_KUBECONFIG, kind: 'started', cas: digestsIn(bundle) },
+    ];
+    // Neither a rotation nor a kubeconfig-data is needed for it.
+    await api.kube.delete(CONFIG_MAPS, { namespace: MCO_NAMESPACE, name: KUBECONFIG_DATA });
+    start();
+    await until('it is said', async () => isDeepStrictEqual(await loaded(), kubelet(A)));
+    await api.kube.create(CONFIG_MAPS, kubeconfigData(A + B));
+    await until('the new one too', async () => isDeepStrictEqual(await loaded(), kubelet(A + B)));
+    assert.deepEqual(host.asked, ['stop kubelet.service', 'daemon-reload', 'start kubelet.service']);
+    await api.kube.update(CONFIG_MAPS, kubeconfigData(A + B + C));
+    const digest = serverCaDigest(Buffer.from(A + B + C));
+    await until('a deferred one is taken', async () => (await annotations())[SERVER_CA_DIGEST] === digest);
+    assert.deepEqual(await loaded(), kubelet(A + B));
+    const [written, passes] = [patches.length, problems.length];
+    await host.files.write(LIVE_KUBECONFIG, (await host.files.read(LIVE_KUBECONFIG)) ?? Buffer.alloc(0));
+    await until('a pass is over', async () => problems.length > passes);
+    assert.equal(patches.length, written);
+    await api.kube.patch(
+      NODES,
+      { name: NODE },
+      { type: 'merge', body: { metadata: { annotations: { [NODE_RECEIPTS]: '[]' } } } },
+    );
+    await until('it is said again', async () => isDeepStrictEqual(await loaded(), kubelet(A + B)));
+    await host.files.write(LIVE_KUBECONFIG, Buffer.from('token: : hunter2'));
+    await until('it is taken back', async () => isDeepStrictEqual(await loaded(), []));
+  });
+
+  test('an agent that is started anew says of the kubelet what the one before it knew', async t => {
+    const { host, api, annotations, start } = await setUp(t);
+    await ensureServerCa(host, Buffer.from(A + C), []);
+    assert.equal(await new KubeletRestart(host).due(), 'deferred');
+    await api.kube.update(CONFIG_MAPS, kubeconfigData(A + C));
+    start();
+    await until('it has passed', async () => SERVER_CA_DIGEST in (await annotations()));
+    const said = decodeReceipts((await annotations())[NODE_RECEIPTS]);
+    assert.deepEqual(
+      said?.map(({ cas }) => cas),
+      [digestsIn(A)],
+    );
   });
 
   test('bad input is an event and a problem, once, and gone when it is good again', async t => {
@@ -166,6 +216,14 @@ async function setUp(t: { after(end: () => Promise<void>): void }) {
   await installKubelet(host, A);
   host.asked.length = 0;
   const events = recordingEvents();
+  const patches: unknown[] = [];
+  const counted: Pick<Kube, 'get' | 'patch'> = {
+    get: (...args) => api.kube.get(...args),
+    patch: (...args) => {
+      patches.push(args);
+      return api.kube.patch(...args);
+    },
+  };
   const problems: (readonly CertificateProblem[])[] = [];
   const stop = new AbortController();
   const started: Promise<unknown>[] = [];
@@ -178,6 +236,7 @@ async function setUp(t: { after(end: () => Promise<void>): void }) {
     api,
     host,
     events,
+    patches,
     problems,
     annotations: async () => (await api.kube.get(NODES, { name: NODE })).metadata?.annotations ?? {},
     change: (spec: ControllerConfigSpec, annotations: Record<string, string> = {}) =>
@@ -192,7 +251,7 @@ async function setUp(t: { after(end: () => Promise<void>): void }) {
         host,
         events,
         nodeName: NODE,
-        nodeWriter: new NodeWriter({ kube: api.kube, nodeName: NODE }),
+        nodeWriter: new NodeWriter({ kube: counted as Kube, nodeName: NODE }),
         clock: systemClock,
         log: silentLog,
         onProblems: list => problems.push(list),
@@ -214,6 +273,10 @@ function forbidding(kube: Kube, refused: Resource): Kube {
       };
     },
   });
+}
+
+function digestsIn(bundle: string): string[] {
+  return readBundle(Buffer.from(bundle)).certificates.map(caDigest).toSorted();
 }
 
 const LONGEST_WAIT_MS = 600_000;

@@ -10,6 +10,7 @@ import { minutes } from '../../kube/duration.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Kube } from '../../kube/port.ts';
+import type { ControllerConfig, ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
 import {
   CONTROLLER_CONFIG_NAME,
   KUBECONFIG_DATA,
@@ -18,8 +19,9 @@ import {
 } from '../../machine-config-api/names.ts';
 import type { Host } from '../host.ts';
 import type { NodeWriter } from '../node-writer.ts';
+import type { ShakeHands } from './api-trust.ts';
 import { type CertificateCaches, certificateCaches } from './caches.ts';
-import { acknowledgement, decideCertificateSync, UNKNOWN_NODE_AGAIN_MS } from './decide.ts';
+import { acknowledgement, decideCertificateSync, receiptsSaid, UNKNOWN_NODE_AGAIN_MS } from './decide.ts';
 import { type CertificateOutcome, ensureCertificates } from './ensure.ts';
 import { FileWatch } from './file-watch.ts';
 import { decideOnConnectionError, KubeletRestart } from './kubelet.ts';
@@ -30,11 +32,13 @@ import {
   KUBELET_RESTART_RECORD,
   LIVE_KUBECONFIG,
   MOUNTED_PULL_SECRETS,
+  NODE_KUBECONFIGS,
   OS_PULL_SECRET,
   REGISTRY_CAS,
 } from './paths.ts';
 import type { CertificateProblem } from './problem.ts';
 import { OsPullSecret } from './pull-secret.ts';
+import { findReceipts } from './receipts.ts';
 import { decideRegistryCas, registryCaPaths } from './registry-ca.ts';
 import { restartForKnownServerCa } from './server-ca.ts';
 
@@ -50,6 +54,8 @@ export interface CertificateWriterOptions {
   /** Those of the agent, started by it, whose errors it passes to `connectionFailed`; absent: own ones. */
   readonly caches?: CertificateCaches | undefined;
   readonly pullSecret?: OsPullSecret | undefined;
+  /** How the API server is asked for its certificate before a CA leaves kubeconfigs; absent: it is not (spec 90, HO-8). */
+  readonly shakeHands?: ShakeHands | undefined;
   /** Told after every pass what is wrong, nothing included: for the node's state (D-39). */
   readonly onProblems?: ((problems: readonly CertificateProblem[]) => void) | undefined;
   readonly metrics?: ControllerMetrics | undefined;
@@ -57,6 +63,8 @@ export interface CertificateWriterOptions {
 
 /** Everything is compared again so often, whatever watches may have missed; it costs some reads of the disk. */
 const RESYNC_MS = minutes(10);
+/** Whether the API server still needs a CA that has left the bundle is asked again so often. */
+const KEPT_CA_AGAIN_MS = minutes(1);
 
 /**
  * Carries CAs, the OS pull secret and the server CA of kubeconfigs from ControllerConfig to the disk (spec 60, section 4). It
@@ -139,13 +147,13 @@ export class CertificateWriter {
 
   /** A connection to the API failed. If that is for its certificate and a restart was put off, it is due now (spec 60, 4.8). */
   async connectionFailed(error: unknown): Promise<void> {
-    const { host, log } = this.#options;
+    const { host, log, shakeHands } = this.#options;
     try {
       await this.#inTurn(async () => {
         const due = await new KubeletRestart(host).due();
         if (!decideOnConnectionError(due, error).restartsKubelet) return;
         log.info({ err: error }, 'Need to restart kubelet');
-        await restartForKnownServerCa(host);
+        await restartForKnownServerCa(host, shakeHands);
         this.#mustRestart.abort(new AgentMustRestart());
       });
     } catch (failure) {
@@ -154,40 +162,62 @@ export class CertificateWriter {
     }
   }
 
-  async #pass({ clock, log, events }: ReconcileContext): Promise<Result> {
-    const { host, nodeName, nodeWriter } = this.#options;
+  async #pass(context: ReconcileContext): Promise<Result> {
+    const { clock, log } = context;
+    const { nodeName, nodeWriter } = this.#options;
     const controllerConfig = this.#caches.controllerConfigs.get({ name: CONTROLLER_CONFIG_NAME });
     const node = this.#caches.nodes.get({ name: nodeName });
     // The node's credentials may be what has to be mended: as long as they cannot read the node, everything is compared.
     const isNodeReadable = this.#caches.nodes.hasSynced;
     const annotations = node === undefined && isNodeReadable ? undefined : (node?.metadata?.annotations ?? {});
     const decision = decideCertificateSync(CONTROLLER_CONFIG_NAME, annotations, controllerConfig);
-    if (!decision.sync || controllerConfig === undefined || annotations === undefined) {
-      const againMs = decision.sync ? undefined : decision.againMs;
-      return againMs === undefined ? {} : { againAt: new Date(clock.now().getTime() + againMs) };
-    }
-    const { spec = {}, metadata = {} } = controllerConfig;
-    const { kubeconfigData } = this.#caches;
-    const outcome = await ensureCertificates(host, this.pullSecret, {
-      spec,
-      kubeconfigData: kubeconfigData.get({ namespace: MCO_NAMESPACE, name: KUBECONFIG_DATA }),
-      isRotationOpen: decision.isRotationOpen && kubeconfigData.hasSynced,
-      nodeLabels: node?.metadata?.labels ?? {},
-    });
-    const registries = decideRegistryCas(spec.imageRegistryBundleData ?? [], spec.imageRegistryBundleUserData ?? []);
-    this.#fileWatch.watch([...FILES, ...registryCaPaths(registries)]);
-    this.#report(outcome, events, log);
-    if (!isNodeReadable) return { againAt: new Date(clock.now().getTime() + UNKNOWN_NODE_AGAIN_MS) };
-    const said = acknowledgement(annotations, controllerConfig, outcome);
+    const outcome =
+      decision.sync && controllerConfig !== undefined
+        ? await this.#ensure(controllerConfig, decision.isRotationOpen, node?.metadata?.labels ?? {}, context)
+        : undefined;
+    const { receipts, caFiles } = await findReceipts(this.#options.host);
+    this.#watch(controllerConfig?.spec, caFiles);
+    if (annotations === undefined || !isNodeReadable) return { againAt: after(clock, UNKNOWN_NODE_AGAIN_MS) };
+    const said = {
+      ...(outcome !== undefined && controllerConfig && acknowledgement(annotations, controllerConfig, outcome)),
+      ...receiptsSaid(annotations, receipts),
+    };
     if (Object.keys(said).length > 0) {
       Object.assign(this.#said, said);
       this.#caches.nodes.remember(await nodeWriter.annotate(said));
     }
+    if (outcome === undefined) return {};
     if (outcome.isComplete && (outcome.written.length > 0 || LAST_SYNCED_CONTROLLER_CONFIG in said)) {
-      const message = `Certificate was synced from controllerconfig resourceVersion ${metadata.resourceVersion}`;
+      const { resourceVersion } = controllerConfig?.metadata ?? {};
+      const message = `Certificate was synced from controllerconfig resourceVersion ${resourceVersion}`;
       log.info({ written: outcome.written }, message);
     }
-    return { retry: outcome.problems.some(({ isPassing }) => isPassing) };
+    const retry = outcome.problems.some(({ isPassing }) => isPassing);
+    return outcome.keptServerCas === 0 ? { retry } : { retry, againAt: after(clock, KEPT_CA_AGAIN_MS) };
+  }
+
+  async #ensure(
+    { spec = {} }: ControllerConfig,
+    isRotationOpen: boolean,
+    nodeLabels: Readonly<Record<string, string>>,
+    { events, log }: ReconcileContext,
+  ): Promise<CertificateOutcome> {
+    const { host, shakeHands } = this.#options;
+    const { kubeconfigData } = this.#caches;
+    const outcome = await ensureCertificates(host, this.pullSecret, {
+      spec,
+      kubeconfigData: kubeconfigData.get({ namespace: MCO_NAMESPACE, name: KUBECONFIG_DATA }),
+      isRotationOpen: isRotationOpen && kubeconfigData.hasSynced,
+      nodeLabels,
+      shakeHands,
+    });
+    this.#report(outcome, events, log);
+    return outcome;
+  }
+
+  #watch(spec: ControllerConfigSpec = {}, caFiles: readonly string[]): void {
+    const registries = decideRegistryCas(spec.imageRegistryBundleData ?? [], spec.imageRegistryBundleUserData ?? []);
+    this.#fileWatch.watch([...FILES, ...caFiles, ...registryCaPaths(registries)]);
   }
 
   /** Of a node only labels count, and what others make of our annotations: not each heartbeat, and not our own writes. */
@@ -199,8 +229,10 @@ export class CertificateWriter {
   }
 
   /** Each problem is an event when it appears, not in every pass. */
-  #report({ problems, kubeletRestarted }: CertificateOutcome, events: EventRecorder, log: Log): void {
+  #report({ problems, kubeletRestarted, keptServerCas }: CertificateOutcome, events: EventRecorder, log: Log): void {
     if (kubeletRestarted) log.info({}, 'restarting kubelet due to server-ca rotation');
+    if (keptServerCas > 0)
+      log.info({ keptServerCas }, 'the API server is not known to do without CAs that left the bundle');
     for (const problem of problems) {
       if (this.#problems.some(known => isDeepStrictEqual(known, problem))) continue;
       log.warn({ part: problem.part, problem: problem.message }, problem.code);
@@ -237,7 +269,12 @@ const FILES: readonly string[] = [
   OS_PULL_SECRET,
   `${REGISTRY_CAS}/*`,
   `${MOUNTED_PULL_SECRETS}/*`,
+  `${NODE_KUBECONFIGS}/*`,
 ];
+
+function after(clock: Clock, ms: number): Date {
+  return new Date(clock.now().getTime() + ms);
+}
 
 function isOneFile(path: string): boolean {
   return !path.endsWith('/*');

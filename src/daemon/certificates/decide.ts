@@ -7,6 +7,7 @@ import {
   SERVER_CA_DIGEST,
   SERVICE_CA_ROTATE,
 } from '../../machine-config-api/names.ts';
+import { decodeReceipts, encodeReceipts, NODE_RECEIPTS, type NodeReceipt } from '../../trust/receipts.ts';
 
 type Annotations = Readonly<Record<string, string>>;
 
@@ -65,3 +66,13 @@ export function acknowledgement(
   };
   return Object.fromEntries(Object.entries(wanted).filter(([name, value]) => (node[name] ?? '') !== value));
 }
+
+/** The annotation with what this node has loaded, where the node says something else: at rest nothing is written (spec 90, HO-11). */
+export function receiptsSaid(node: Annotations, receipts: readonly NodeReceipt[]): Record<string, string> {
+  const text = encodeReceipts(receipts);
+  // Who reads it takes no more than so much; then nothing is said.
+  const said = decodeReceipts(text) === undefined ? NOTHING : text;
+  return (node[NODE_RECEIPTS] ?? NOTHING) === said ? {} : { [NODE_RECEIPTS]: said };
+}
+
+const NOTHING = encodeReceipts([]);

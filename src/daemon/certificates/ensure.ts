@@ -4,6 +4,7 @@ import type { ControllerConfigSpec } from '../../machine-config-api/controller-c
 import { CA_BUNDLE_KEY, KUBECONFIG_DATA } from '../../machine-config-api/names.ts';
 import { serverCaDigest } from '../../machine-config-api/server-ca-digest.ts';
 import type { Host } from '../host.ts';
+import type { ShakeHands } from './api-trust.ts';
 import { ensureCaFile } from './ca-file.ts';
 import type { Achieved } from './decide.ts';
 import { CLOUD_CA, KUBELET_CA, OS_PULL_SECRET, OSTREE_AUTH } from './paths.ts';
@@ -19,12 +20,16 @@ export interface CertificateInputs {
   /** A rotation of the server CA waits for this node. */
   readonly isRotationOpen: boolean;
   readonly nodeLabels: Readonly<Record<string, string>>;
+  /** How the API server is asked for its certificate; absent: it is not. */
+  readonly shakeHands?: ShakeHands | undefined;
 }
 
 export interface CertificateOutcome extends Achieved {
   readonly written: readonly string[];
   readonly problems: readonly CertificateProblem[];
   readonly kubeletRestarted: boolean;
+  /** CAs that have left the bundle and that the API server still needs. */
+  readonly keptServerCas: number;
 }
 
 /**
@@ -64,13 +69,14 @@ export async function ensureCertificates(
     isComplete: problems.every(({ part, isPassing }) => part === 'server-ca' || !isPassing),
     serverCaDigest: serverCa?.digest,
     kubeletRestarted: serverCa?.restarted ?? false,
+    keptServerCas: serverCa?.kept ?? 0,
   };
 }
 
 /** Undefined: there is none to take, or it could not be taken. */
 async function takeServerCa(
   host: Host,
-  { kubeconfigData, isRotationOpen }: CertificateInputs,
+  { kubeconfigData, isRotationOpen, shakeHands }: CertificateInputs,
   problems: CertificateProblem[],
 ) {
   const data = kubeconfigData && configMapBytes(kubeconfigData, CA_BUNDLE_KEY);
@@ -82,7 +88,7 @@ async function takeServerCa(
     }
     if (data === undefined) return undefined;
     try {
-      return { ...(await ensureServerCa(host, data, problems)), digest: serverCaDigest(data) };
+      return { ...(await ensureServerCa(host, data, problems, shakeHands)), digest: serverCaDigest(data) };
     } catch (error) {
       if (error instanceof ServerCaNotTaken) return undefined;
       throw error;

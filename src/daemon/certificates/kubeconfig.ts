@@ -28,6 +28,21 @@ export class Kubeconfig {
     return (typeof data === 'string' && decodeStrictBase64(data)) || Buffer.alloc(0);
   }
 
+  /** The file that the CAs are in where they are not in this one, as it is written; undefined: there is none. */
+  get authorityFile(): string | undefined {
+    const file = this.#cluster['certificate-authority'];
+    return !this.#cluster[CA_DATA] && typeof file === 'string' && file !== '' ? file : undefined;
+  }
+
+  /** Where the API server is, and the name its certificate has to be good for; undefined where no certificate is checked. */
+  get endpoint(): ApiEndpoint | undefined {
+    const { server, 'tls-server-name': name, 'insecure-skip-tls-verify': isUnchecked } = this.#cluster;
+    const url = typeof server === 'string' && URL.canParse(server) ? new URL(server) : undefined;
+    if (url?.protocol !== 'https:' || isUnchecked === true) return undefined;
+    const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+    return { host, port: Number(url.port || HTTPS_PORT), serverName: typeof name === 'string' && name ? name : host };
+  }
+
   /** The file with other CAs: keys ascending, no line folded. */
   withAuthorities(bundle: string): Buffer {
     const before = this.#cluster[CA_DATA];
@@ -40,6 +55,13 @@ export class Kubeconfig {
   }
 }
 
+export interface ApiEndpoint {
+  readonly host: string;
+  readonly port: number;
+  readonly serverName: string;
+}
+
+const HTTPS_PORT = 443;
 const CA_DATA = 'certificate-authority-data';
 
 type Fields = Record<string, unknown>;

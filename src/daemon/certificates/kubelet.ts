@@ -1,6 +1,9 @@
 import { errorText } from '../../controller/aggregate-error.ts';
+import type { Certificate } from '../../pki/certificate.ts';
 import type { Host } from '../host.ts';
-import { KUBELET, KUBELET_RESTART_RECORD, LARGEST_FILE_BYTES, LIVE_KUBECONFIG, SECRET_MODE } from './paths.ts';
+import { readRecord, writeRecord } from './boot-record.ts';
+import { KubeletCas } from './kubelet-cas.ts';
+import { KUBELET, KUBELET_RESTART_RECORD, LIVE_KUBECONFIG, SECRET_MODE } from './paths.ts';
 
 /** When the kubelet is to be restarted for a server CA it does not know yet. */
 export type KubeletRestartDue = 'none' | 'deferred' | 'now';
@@ -21,22 +24,24 @@ export class KubeletRestart {
 
   /** What is recorded. A reboot since then has started the kubelet, with what is on disk. */
   async due(): Promise<KubeletRestartDue> {
-    const bytes = await this.#host.files.read(KUBELET_RESTART_RECORD, LARGEST_FILE_BYTES);
-    if (bytes === undefined) return 'none';
-    const { restart, bootId } = recordIn(bytes.toString('utf8'));
-    if (bootId !== undefined && bootId !== (await this.#host.bootId())) {
+    const record = await readRecord(this.#host, KUBELET_RESTART_RECORD);
+    if (record === undefined) return 'none';
+    if (!record.isOfThisBoot) {
       await this.record('none');
       return 'none';
     }
     // A record that cannot be read was written for a reason.
-    return restart === 'deferred' ? 'deferred' : 'now';
+    return record.fields.restart === 'deferred' ? 'deferred' : 'now';
   }
 
   async record(due: KubeletRestartDue): Promise<void> {
-    const { files } = this.#host;
-    if (due === 'none') return files.remove(KUBELET_RESTART_RECORD);
-    const record: RestartRecord = { restart: due, bootId: await this.#host.bootId() };
-    await files.write(KUBELET_RESTART_RECORD, Buffer.from(`${JSON.stringify(record)}\n`), { mode: 0o644 });
+    if (due === 'none') return this.#host.files.remove(KUBELET_RESTART_RECORD);
+    await writeRecord(this.#host, KUBELET_RESTART_RECORD, { restart: due });
+  }
+
+  /** Whether there is a kubelet that could be started; where there is none, nobody has read its files. */
+  async isThere(): Promise<boolean> {
+    return !['not-found', 'masked'].includes(await this.#host.services.isEnabled(KUBELET));
   }
 
   /** Starts a kubelet that a restart left stopped when the agent died in it. Needs no API; the next pass does the rest. */
@@ -48,14 +53,23 @@ export class KubeletRestart {
 
   /**
    * Stop, `rewrite` the kubeconfig, reload units, start. The kubelet is started whatever happens in between; what went wrong is
-   * thrown afterwards, and the record stays for the next attempt. `next` is what will be written, as far as it is known.
+   * thrown afterwards, and the record stays for the next attempt. `rewrite` gives the CAs that are in the file then, `next` is what
+   * will be written, as far as it is known.
    */
-  async restart(rewrite: () => Promise<void>, next: Buffer | undefined): Promise<void> {
+  async restart(rewrite: () => Promise<readonly Certificate[]>, next: Buffer | undefined): Promise<void> {
     const { files, services } = this.#host;
+    let found: readonly Certificate[] = [];
+    const place = async () => {
+      found = await rewrite();
+    };
+    const end = async () => {
+      await new KubeletCas(this.#host).keep(found);
+      await this.record('none');
+    };
     // Where none can be started there is none to restart.
-    if (['not-found', 'masked'].includes(await services.isEnabled(KUBELET))) {
-      await rewrite();
-      return this.record('none');
+    if (!(await this.isThere())) {
+      await place();
+      return end();
     }
     if (next !== undefined) {
       await files.write(REHEARSAL, next, { mode: SECRET_MODE });
@@ -64,11 +78,11 @@ export class KubeletRestart {
     const errors: unknown[] = [];
     const step = (work: () => Promise<void>) => work().catch((error: unknown) => void errors.push(error));
     await step(() => services.stop(KUBELET));
-    await step(rewrite);
+    await step(place);
     await step(() => services.daemonReload());
     await step(() => services.start(KUBELET));
     if (errors.length > 0) throw errors[0];
-    await this.record('none');
+    await end();
   }
 }
 
@@ -94,16 +108,3 @@ export function isAboutCertificates(error: unknown): boolean {
 }
 
 const DEEPEST_CAUSE = 8;
-
-interface RestartRecord {
-  readonly restart?: unknown;
-  readonly bootId?: unknown;
-}
-
-function recordIn(text: string): RestartRecord {
-  try {
-    return (JSON.parse(text) as RestartRecord | null) ?? {};
-  } catch {
-    return {};
-  }
-}

@@ -7,6 +7,8 @@ export const CLOUD_CA = '/etc/kubernetes/static-pod-resources/configmaps/cloud-c
 export const BOOTSTRAP_KUBECONFIG = '/etc/kubernetes/kubeconfig';
 /** What the kubelet, and this agent when it writes its node, work with. */
 export const LIVE_KUBECONFIG = '/var/lib/kubelet/kubeconfig';
+/** What administrators use on a control-plane node; cert-syncer puts another directory in its place as a whole. */
+export const NODE_KUBECONFIGS = '/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets/node-kubeconfigs';
 export const REGISTRY_CAS = '/etc/docker/certs.d';
 /** Merged credentials for pulling OS images. */
 export const OS_PULL_SECRET = '/etc/mco/internal-registry-pull-secret.json';
@@ -18,6 +20,8 @@ export const MOUNTED_PULL_SECRETS = '/run/secrets/os-image-pull-secrets';
 
 /** Ours: a restart of the kubelet that is due, so that a crash at any point of it is made good. */
 export const KUBELET_RESTART_RECORD = '/etc/machine-config-daemon/rotunda-kubelet-restart.json';
+/** Ours: the CAs in its kubeconfig when the kubelet was started last. */
+export const KUBELET_CAS_RECORD = '/etc/machine-config-daemon/rotunda-kubelet-cas.json';
 
 export const KUBELET = 'kubelet.service';
 

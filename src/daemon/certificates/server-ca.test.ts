@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import type { AddressInfo } from 'node:net';
+import { describe, type TestContext, test } from 'node:test';
+import { createServer } from 'node:tls';
 import fc from 'fast-check';
 import { load } from 'js-yaml';
+import { days } from '../../kube/duration.ts';
+import { listenOn } from '../../kube/listen.ts';
+import { issueServing, issueSigner } from '../../pki/issue.ts';
+import { encodeCertificates, encodePrivateKey } from '../../pki/pem.ts';
+import { seededKeys } from '../../pki/seeded-keys.ts';
+import { shakeHands } from '../../trust/handshake.ts';
 import { memoryHost } from '../host/memory.ts';
 import { readBundle } from './bundle.ts';
 import { Kubeconfig } from './kubeconfig.ts';
@@ -117,7 +125,7 @@ describe('on a host', () => {
       assert.equal(await authoritiesOf(host, path), (A + B).trimEnd());
       assert.equal((await host.files.stat(path))?.mode, 0o600);
     }
-    assert.deepEqual(await take(B + A), { written: [], restarted: false });
+    assert.deepEqual(await take(B + A), { written: [], restarted: false, kept: 0 });
     assert.deepEqual([host.asked.length, problems.length], [RESTART.length, 0]);
     assert.deepEqual(await host.files.list('/var/lib/kubelet'), ['kubeconfig']);
     assert.equal(await host.files.read(KUBELET_RESTART_RECORD), undefined);
@@ -165,7 +173,7 @@ describe('on a host', () => {
   test('a node without kubeconfigs or without a kubelet has nothing to restart', async () => {
     const host = memoryHost();
     const problems: CertificateProblem[] = [];
-    assert.deepEqual(await ensureServerCa(host, Buffer.from(A), problems), { written: [], restarted: false });
+    assert.deepEqual((await ensureServerCa(host, Buffer.from(A), problems)).written, []);
     await host.files.write(LIVE_KUBECONFIG, Buffer.from(kubeconfigText(A)));
     assert.deepEqual((await ensureServerCa(host, Buffer.from(A + B), problems)).written, [LIVE_KUBECONFIG]);
     assert.deepEqual([host.asked, problems], [[], []]);
@@ -190,6 +198,92 @@ describe('on a host', () => {
     for (const empty of ['', '\n', 'hello', BROKEN]) await assert.rejects(take(empty), { code: 'EmptyTrustBundle' });
     assert.equal(await authoritiesOf(host, LIVE_KUBECONFIG), A);
     assert.deepEqual(host.asked, []);
+  });
+});
+
+describe('the CA that the node reaches the API with stays until it is done without (spec 90, HO-8)', async () => {
+  const made = (commonName: string) =>
+    issueSigner({ commonName, keys: seededKeys(commonName), now: new Date(), lifetimeMs: days(1), algorithm: 'P-256' });
+  const signers = { old: await made('old'), new: await made('new'), other: await made('other') };
+  const pem = (name: keyof typeof signers) => encodeCertificates(signers[name].chain);
+
+  /** An API server on loopback, with a certificate of whom one likes, and a node that trusts `bundle`. */
+  const setUp = async (t: TestContext, bundle: string) => {
+    const pairOf = async (signer: keyof typeof signers) => {
+      const issued = { keys: seededKeys(signer), now: new Date(), lifetimeMs: days(1), algorithm: 'P-256' } as const;
+      const { chain, key } = await issueServing({ ...issued, signer: signers[signer], hostnames: ['api-int'] });
+      return { cert: encodeCertificates(chain), key: encodePrivateKey(key) };
+    };
+    const server = createServer(await pairOf('old'));
+    server.on('tlsClientError', () => {});
+    const port = await listenOn(server, 0, '127.0.0.1').then(() => (server.address() as AddressInfo).port);
+    t.after(() => server.close());
+    const host = memoryHost();
+    await installKubelet(host, bundle);
+    for (const path of [LIVE_KUBECONFIG, BOOTSTRAP_KUBECONFIG]) {
+      const text = kubeconfigText(bundle).replace(
+        'server: https://api-int:6443',
+        `server: https://127.0.0.1:${port}\n      tls-server-name: api-int`,
+      );
+      await host.files.write(path, Buffer.from(text), { mode: 0o600 });
+    }
+    host.asked.length = 0;
+    return {
+      host,
+      show: async (signer: keyof typeof signers) => server.setSecureContext(await pairOf(signer)),
+      close: () => new Promise(resolve => server.close(resolve)),
+      take: (text: string) => ensureServerCa(host, Buffer.from(text), [], shakeHands),
+      trusts: async () => {
+        const texts = await Promise.all([LIVE_KUBECONFIG, BOOTSTRAP_KUBECONFIG].map(path => authoritiesOf(host, path)));
+        const names = texts.map(text => readBundle(Buffer.from(text)).certificates.map(one => one.subject.commonName));
+        assert.deepEqual(names[0], names[1]);
+        return names[0]?.join();
+      },
+    };
+  };
+
+  test('while the API server shows the old one it stays, and what else has left does not', async t => {
+    const { host, show, take, trusts } = await setUp(t, pem('old') + pem('other'));
+    assert.equal((await take(pem('new'))).kept, 1);
+    assert.equal(await trusts(), 'new,old');
+    assert.deepEqual(host.asked, RESTART);
+    assert.deepEqual(await take(pem('new')), { written: [], restarted: false, kept: 1 });
+    await show('new');
+    assert.equal((await take(pem('new'))).kept, 0);
+    assert.equal(await trusts(), 'new');
+    assert.deepEqual(host.asked, RESTART, 'that asks for no restart');
+  });
+
+  test('when nobody answers, nothing is given up', async t => {
+    const { close, take, trusts } = await setUp(t, pem('old') + pem('other'));
+    await close();
+    assert.equal((await take(pem('new'))).kept, 2);
+    assert.equal(await trusts(), 'new,old,other');
+  });
+
+  test('what no CA of the file would believe keeps none of them', async t => {
+    const { show, take, trusts } = await setUp(t, pem('old'));
+    await show('other');
+    assert.equal((await take(pem('new'))).kept, 0);
+    assert.equal(await trusts(), 'new');
+  });
+
+  test('a restart that was put off keeps it too', async t => {
+    const { host, take, trusts } = await setUp(t, pem('old'));
+    await take(pem('new'));
+    await new KubeletRestart(host).record('deferred');
+    await restartForKnownServerCa(host, shakeHands);
+    assert.equal(await trusts(), 'new,old');
+  });
+
+  test('nobody is asked where nothing leaves, and where no certificate is checked', async () => {
+    const host = memoryHost();
+    await installKubelet(host, A);
+    const never = () => Promise.reject(new Error('asked'));
+    assert.equal((await ensureServerCa(host, Buffer.from(A + B), [], never)).kept, 0);
+    for (const path of [LIVE_KUBECONFIG, BOOTSTRAP_KUBECONFIG])
+      await host.files.write(path, Buffer.from(kubeconfigText(A + B).replace('https:', 'http:')));
+    assert.equal((await ensureServerCa(host, Buffer.from(B), [], never)).kept, 0);
   });
 });
 
