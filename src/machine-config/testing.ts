@@ -47,7 +47,7 @@ import { issueSigner } from '../pki/issue.ts';
 import { encodeCertificates } from '../pki/pem.ts';
 import { seededKeys } from '../pki/seeded-keys.ts';
 import { machineConfigController } from './controller/controller.ts';
-import { machineConfigOperator } from './operator/operator.ts';
+import { type MachineConfigOperatorDeps, machineConfigOperator } from './operator/operator.ts';
 import type { ControllerVersion } from './render/decide.ts';
 
 /** What the tests of this room share: one moment, one complete cluster on an API that is handed in. */
@@ -124,7 +124,10 @@ export class TestCluster {
     });
   }
 
-  startOperator(kube = this.watched(), options: { disruptionPolicies?: boolean } = {}): void {
+  startOperator(
+    kube = this.watched(),
+    options: Pick<MachineConfigOperatorDeps, 'disruptionPolicies' | 'handOver'> = {},
+  ): void {
     const operator = machineConfigOperator({ ...this.#deps(kube), ...options, releaseVersion: RELEASE });
     this.#running.push(operator.run(this.#stop.signal));
   }

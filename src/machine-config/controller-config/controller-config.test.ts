@@ -5,7 +5,7 @@ import { encodePem } from '../../pki/pem-block.ts';
 import { certificate, NOW } from '../testing.ts';
 import { mergeControllerConfig } from './apply.ts';
 import { certificateInventory } from './certificates.ts';
-import { decideServerCa, digestOf, isNodeBehind, SETTLE_MS, type ServerCaState } from './server-ca.ts';
+import { decideServerCa, digestOf, GATHER_MS, isNodeBehind, SETTLE_MS, type ServerCaState } from './server-ca.ts';
 import { completedStatus, failedStatus, startedStatus, whyIncomplete } from './status.ts';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
@@ -66,16 +66,37 @@ describe('the server CA', () => {
   const state = (more: Partial<ServerCaState>): ServerCaState => ({
     serverCa: A,
     kubeconfigData: { bundle: A },
+    handOver: 'receipts',
     stableSince: NOW,
+    differsSince: NOW,
     announced: { rotate: 'false', digest: digestOf(A) },
     isAnyNodeBehind: () => false,
     ...more,
   });
+  const soon = new Date(NOW.getTime() + GATHER_MS);
   const later = new Date(NOW.getTime() + SETTLE_MS);
   const table: [what: string, state: Partial<ServerCaState>, now: Date, expected: object][] = [
     ['all is as it was', {}, NOW, { write: 'none', rotate: 'false' }],
-    ['changed a moment ago', { serverCa: B }, NOW, { write: 'none', rotate: 'false', settlesAt: later }],
-    ['changed a minute ago', { serverCa: B }, later, { write: 'patch', rotate: 'true' }],
+    ['changed at this moment', { serverCa: B }, NOW, { write: 'none', rotate: 'false', settlesAt: soon }],
+    ['changed a moment ago', { serverCa: B }, soon, { write: 'patch', rotate: 'true' }],
+    [
+      'changes all the time',
+      { serverCa: B, stableSince: soon, differsSince: NOW },
+      soon,
+      { write: 'patch', rotate: 'true' },
+    ],
+    [
+      'changed less than a minute ago, and time decides',
+      { serverCa: B, handOver: 'clock', stableSince: NOW, differsSince: new Date(0) },
+      new Date(later.getTime() - 1),
+      { write: 'none', rotate: 'false', settlesAt: later },
+    ],
+    [
+      'changed a minute ago, and time decides',
+      { serverCa: B, handOver: 'clock' },
+      later,
+      { write: 'patch', rotate: 'true' },
+    ],
     [
       'written, and a node is behind',
       { announced: { rotate: 'true', digest: digestOf(A) }, isAnyNodeBehind: () => true },

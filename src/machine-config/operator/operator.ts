@@ -16,6 +16,7 @@ import {
   LAST_OBSERVED_SERVER_CA,
   SERVER_CA_DIGEST,
 } from '../../machine-config-api/names.ts';
+import type { HandOver } from '../controller-config/server-ca.ts';
 import { onTransition } from '../delayed-trigger.ts';
 import type { EventsAbout } from '../events.ts';
 import { operatorMetrics } from '../metrics.ts';
@@ -34,6 +35,8 @@ export interface MachineConfigOperatorDeps {
   readonly releaseVersion: string;
   readonly bringingUp?: boolean | undefined;
   readonly disruptionPolicies?: boolean | undefined;
+  /** Who waits for nodes to have a new server CA; default: `receipts`. */
+  readonly handOver?: HandOver | undefined;
   readonly registry?: Registry | undefined;
 }
 

@@ -26,7 +26,7 @@ import {
   SERVICE_CA_ROTATE,
 } from '../../machine-config-api/names.ts';
 import { mergeControllerConfig } from '../controller-config/apply.ts';
-import type { ServerCaDecision } from '../controller-config/server-ca.ts';
+import type { HandOver, ServerCaDecision } from '../controller-config/server-ca.ts';
 import { whyFailed, whyIncomplete } from '../controller-config/status.ts';
 import { type EventsAbout, involvedObject } from '../events.ts';
 import type { OperatorMetrics } from '../metrics.ts';
@@ -54,6 +54,8 @@ export interface OperatorParts {
   readonly bringingUp?: boolean | undefined;
   /** Whether disruption policies are published for agents to follow (spec 50, 2.5). */
   readonly disruptionPolicies?: boolean | undefined;
+  /** Default: `receipts`. */
+  readonly handOver?: HandOver | undefined;
   readonly metrics?: OperatorMetrics | undefined;
 }
 
@@ -66,7 +68,7 @@ const COMPLETION_LIMIT_MS = minutes(5);
  * changes or when its time is up (traps 5 and 6, RQ-6).
  */
 export function operatorReconcile(parts: OperatorParts): Reconcile {
-  const serverCa = new ServerCaFollower();
+  const serverCa = new ServerCaFollower(parts.handOver);
   const patience = new Patience();
   let bringingUp = parts.bringingUp ?? false;
   return async (_key, context) => {

@@ -11,7 +11,13 @@ import {
   SERVER_CA_DIGEST,
   SERVICE_CA_ROTATE,
 } from '../../machine-config-api/names.ts';
-import { decideServerCa, digestOf, isNodeBehind, type ServerCaDecision } from '../controller-config/server-ca.ts';
+import {
+  decideServerCa,
+  digestOf,
+  type HandOver,
+  isNodeBehind,
+  type ServerCaDecision,
+} from '../controller-config/server-ca.ts';
 import { readBytes } from '../source/config-map.ts';
 import { holdsCertificate } from '../source/trust-bundle.ts';
 
@@ -19,7 +25,13 @@ export const SERVER_CA = 'kube-apiserver-server-ca';
 
 /** Follows the CA of the API server into `kubeconfig-data` (spec 50, CC-6 to CC-8). Remembers since when it is what it is. */
 export class ServerCaFollower {
+  readonly #handOver: HandOver;
   #seen: { readonly digest: string; readonly since: Date } | undefined;
+  #differsSince: Date | undefined;
+
+  constructor(handOver: HandOver = 'receipts') {
+    this.#handOver = handOver;
+  }
 
   /** Writes `kubeconfig-data` where it has to be, and says what ControllerConfig is to announce. */
   async follow(
@@ -32,12 +44,15 @@ export class ServerCaFollower {
   ): Promise<ServerCaDecision> {
     const serverCa = bundleOf(source);
     const stored = await getIfPresent(kube, CONFIG_MAPS, { namespace: MCO_NAMESPACE, name: KUBECONFIG_DATA }, options);
+    const bundle = stored && keyOf(stored);
     const annotations = controllerConfig?.metadata?.annotations ?? {};
     const decision = decideServerCa(
       {
         serverCa,
-        kubeconfigData: stored && { bundle: keyOf(stored) },
+        kubeconfigData: stored && { bundle },
+        handOver: this.#handOver,
         stableSince: this.#stableSince(serverCa, now),
+        differsSince: this.#differingSince(serverCa, bundle, now),
         announced: { rotate: annotations[SERVICE_CA_ROTATE], digest: annotations[SERVER_CA_DIGEST] },
         isAnyNodeBehind: digest => nodes.some(node => isNodeBehind(node, digest)),
       },
@@ -52,6 +67,12 @@ export class ServerCaFollower {
     const digest = digestOf(serverCa);
     if (this.#seen?.digest !== digest) this.#seen = { digest, since: now };
     return this.#seen.since;
+  }
+
+  #differingSince(serverCa: Buffer | undefined, stored: Buffer | undefined, now: Date): Date {
+    const differs = serverCa !== undefined && stored?.equals(serverCa) !== true;
+    this.#differsSince = differs ? (this.#differsSince ?? now) : undefined;
+    return this.#differsSince ?? now;
   }
 }
 

@@ -247,7 +247,9 @@ export const sourceAdapters: Record<string, Adapter> = {
         {
           serverCa: serverCa === null || serverCa === undefined ? undefined : Buffer.from(serverCa),
           kubeconfigData: isMissing ? undefined : { bundle: stored },
+          handOver: 'clock',
           stableSince,
+          differsSince: NOW,
           announced: { rotate: undefined, digest: undefined },
           isAnyNodeBehind: () => false,
         },
