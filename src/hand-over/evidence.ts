@@ -1,6 +1,6 @@
 import type { ConfigMap, Node, Pod } from 'kubernetes-types/core/v1.d.ts';
 import { BUNDLE_KEY } from '../certrotation/bundle.ts';
-import { seconds } from '../kube/duration.ts';
+import { formatGoDuration, seconds } from '../kube/duration.ts';
 import { floorToMs, parseRfc3339 } from '../kube/time.ts';
 import type { Certificate } from '../pki/certificate.ts';
 import { readCertificates } from '../pki/pem.ts';
@@ -17,6 +17,7 @@ export interface EvidenceSources {
   graph(): TrustGraph;
   /** What a signer signs. */
   leavesOf(signer: ObjectRef): readonly ObjectRef[];
+  now(): Date;
   nodes(): readonly Node[];
   isIn(node: Node, set: NodeSet): boolean;
   /** Where the server of an edge listens on a node; undefined: the node has no address. */
@@ -25,6 +26,10 @@ export interface EvidenceSources {
   revisions(): readonly { readonly nodeName: string; readonly revision: number }[];
   /** The copy of a bundle in a revision. */
   copyOf(bundle: ObjectRef, revision: number): Promise<ConfigMap | undefined>;
+  /** A bundle as it is published. */
+  bundle(bundle: ObjectRef): ConfigMap | undefined;
+  /** The names of nodes with pods that have the token of a service account, and with it a bundle. */
+  nodesWithTokens(): Promise<ReadonlySet<string>>;
   /** The pods that run such a process. */
   podsOf(process: string): Promise<readonly Pod[]>;
   ask?(question: Question): Promise<Answer>;
@@ -96,6 +101,13 @@ export class Evidence implements Receipts {
           return [receipt(node, 'started', amongst(said, ca, `was started with other CAs`))];
         });
       }
+      case 'rereads': {
+        const names = await this.#sources.nodesWithTokens();
+        const finding = publishedFor(this.#sources.bundle(means.bundle), means.withinMs, ca, this.#sources.now());
+        return counted
+          .filter(({ metadata }) => names.has(metadata?.name ?? ''))
+          .map(node => receipt(node, 'reloaded', finding));
+      }
       case 'nobody':
         return [];
     }
@@ -140,14 +152,27 @@ function amongst(said: readonly NodeReceipt[], ca: Certificate, otherwise: strin
 }
 
 function inRevision(copy: ConfigMap | undefined, revision: number, ca: Certificate): Finding {
-  const text = copy?.data?.[BUNDLE_KEY];
+  const isLoaded = holds(copy, ca);
+  return isLoaded
+    ? { isLoaded, evidence: `began with revision ${revision}` }
+    : missing(`runs revision ${revision}, which does not have it`);
+}
+
+/** A CA is published when it is made: who reads again by itself has had its whole age for that. */
+function publishedFor(bundle: ConfigMap | undefined, withinMs: number, ca: Certificate, now: Date): Finding {
+  if (!holds(bundle, ca)) return missing('it is not published yet');
+  const ageMs = now.getTime() - ca.notBefore.getTime();
+  const needed = formatGoDuration(withinMs);
+  return ageMs > withinMs
+    ? { isLoaded: true, evidence: `reads again within ${needed}` }
+    : missing(`may not have read again yet, which it does within ${needed}`);
+}
+
+function holds(bundle: ConfigMap | undefined, ca: Certificate): boolean {
   try {
-    const isLoaded = text !== undefined && readCertificates(text).certificates.some(({ der }) => der.equals(ca.der));
-    return isLoaded
-      ? { isLoaded, evidence: `began with revision ${revision}` }
-      : missing(`runs revision ${revision}, which does not have it`);
+    return readCertificates(bundle?.data?.[BUNDLE_KEY] ?? '').certificates.some(({ der }) => der.equals(ca.der));
   } catch {
-    return missing(`runs revision ${revision}, whose bundle cannot be read`);
+    return false;
   }
 }
 

@@ -18,9 +18,9 @@ export interface Receipt {
 
 /**
  * `asked`: the server names its CAs in a handshake; `started`: the process began with a file, or a revision, that holds the CA;
- * `reported`: the agent of the node has seen it.
+ * `reloaded`: it reads again by itself, and has had the time it is known to need; `reported`: the agent of the node has seen it.
  */
-export type ReceiptKind = 'asked' | 'started' | 'reported';
+export type ReceiptKind = 'asked' | 'started' | 'reloaded' | 'reported';
 
 /** Asks everybody who verifies. */
 export interface Receipts {

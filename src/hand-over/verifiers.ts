@@ -17,6 +17,8 @@ export type Means =
   | { readonly kind: 'agent'; readonly files: readonly string[] | undefined }
   /** Its pod says with which bundle it was started. */
   | { readonly kind: 'pod'; readonly bundle: ObjectRef }
+  /** It reads again by itself, what its node is brought; it is there only where pods have the token of a service account. */
+  | { readonly kind: 'rereads'; readonly withinMs: number; readonly bundle: ObjectRef }
   /** Nobody can tell: it is named, and not counted. */
   | { readonly kind: 'nobody'; readonly why: string };
 
@@ -59,6 +61,8 @@ function meansOf(graph: TrustGraph, client: Side, held: Holding): Means {
   const { object, elsewhere } = held;
   if (elsewhere !== undefined) {
     if (elsewhere.seenBy === 'agent') return { kind: 'agent', files: undefined };
+    if (elsewhere.rereads !== undefined)
+      return { kind: 'rereads', withinMs: elsewhere.rereads.withinMs, bundle: object };
     return elsewhere.seenBy === 'pod' ? { kind: 'pod', bundle: object } : nobody(`${elsewhere.by} brings it its CAs`);
   }
   const place = placeOf(graph, client, held);

@@ -208,6 +208,7 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
 
   const evidence = kubeApiserverEvidence({
     kube,
+    clock,
     units,
     graph: () => kubeApiserverTrust(copiesIn(rules)),
     nodes: () => nodes.list(),

@@ -1,3 +1,4 @@
+import { minutes } from '../kube/duration.ts';
 import type { Delivery, Edge, Flow, Foreign, Holding, Side, TrustGraph } from '../trust/graph.ts';
 import { configMap, type ObjectRef, secret } from '../trust/object.ts';
 import type { NamedCertificate, ServedCertificates } from '../trust/serving.ts';
@@ -218,6 +219,11 @@ const EDGES: readonly Edge[] = [
         file: '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt',
         takes: 'watch',
         by: 'kube-controller-manager',
+        rereads: {
+          withinMs: minutes(2),
+          source:
+            'a kubelet refreshes mounted ConfigMaps within its sync period of a minute and the minute its cache may be old',
+        },
       },
     },
   }),

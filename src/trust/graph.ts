@@ -85,6 +85,8 @@ export interface Holding {
          * started. Absent: nobody can tell.
          */
         readonly seenBy?: 'agent' | 'pod' | undefined;
+        /** It is known to have read again by itself after this long, and who says so. */
+        readonly rereads?: { readonly withinMs: number; readonly source: string } | undefined;
       }
     | undefined;
 }
