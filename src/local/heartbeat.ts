@@ -23,6 +23,8 @@ export interface HeartbeatOptions {
   readonly log: Log;
   /** More pods than these are refused, as by any kubelet. */
   readonly mostPods?: (() => number) | undefined;
+  /** Whether the node is on; absent: it is. */
+  readonly power?: { readonly isOn: boolean } | undefined;
 }
 
 const LEASE_NAMESPACE = 'kube-node-lease';
@@ -31,6 +33,11 @@ const RENEW_MS = seconds(10);
 const RETRY_MS = seconds(1);
 /** A condition that does not change is confirmed this often. */
 const CONFIRM_MS = minutes(5);
+const SWITCHED_OFF = {
+  status: 'Unknown',
+  reason: 'NodeStatusUnknown',
+  message: 'Kubelet stopped posting node status.',
+};
 /** What we claim to be to those who ask for the version of the kubelet. */
 const KUBELET_VERSION = `v1.29.0+rotunda.${VERSION}`;
 
@@ -87,6 +94,14 @@ export class Heartbeat {
     while (!this.#stop.signal.aborted) {
       let pauseMs = RENEW_MS;
       try {
+        if (this.#options.power?.isOn === false) {
+          if (this.#confirmedMs > Number.NEGATIVE_INFINITY) await this.#writeStatus(SWITCHED_OFF);
+          this.#confirmedMs = Number.NEGATIVE_INFINITY;
+          // Off since an earlier start: the API knows it all the same.
+          if ((await getIfPresent(this.#options.kube, NODES, { name })) !== undefined) this.#registered.resolve();
+          await sleep(clock, RETRY_MS, this.#stop.signal);
+          continue;
+        }
         // The lease belongs to the Node and goes with it: while it can be renewed, nobody need ask for the Node.
         const isConfirmDue = clock.now().getTime() - this.#confirmedMs >= CONFIRM_MS;
         if (this.#lease === undefined || isConfirmDue) await this.#register();

@@ -31,16 +31,18 @@ export const kubeletPart: ClusterPart = {
     let serving = 0;
     const work = async () => {
       const signer = loadSecret(await context.kube.get(SECRETS, CSR_SIGNER, { signal }));
-      const servers = await Promise.all(
+      await Promise.all(
         nodes.map(async node => {
-          const server = await startServer(node, signer, context);
-          serving++;
-          changed();
-          return server;
+          await node.power.whileOn(signal, async on => {
+            const server = await startServer(node, signer, context, on);
+            serving++;
+            changed();
+            await aborted(on);
+            serving--;
+            await server?.stop();
+          });
         }),
       );
-      await aborted(signal);
-      for (const server of servers) await server?.stop();
     };
     return {
       ended: work(),
@@ -56,7 +58,8 @@ export const kubeletPart: ClusterPart = {
 async function startServer(
   node: LocalNode,
   signer: CertificateAndKey,
-  { log, signal, keyAlgorithm }: PartContext,
+  { log, keyAlgorithm }: PartContext,
+  signal: AbortSignal,
 ): Promise<StandInServer | undefined> {
   const files = systemFiles(node.root);
   const options = { ...issuing({ keys: systemKeys, clock: systemClock, keyAlgorithm }), signer };

@@ -68,7 +68,9 @@ export const machineConfigPart: ClusterPart = {
           controller.done,
           provideBootstrapper(context),
           provideScheduler(context),
-          ...context.nodes.map(node => runAgent(node, context)),
+          ...context.nodes.map(node =>
+            node.power.whileOn(context.signal, on => runAgent(node, { ...context, signal: on })),
+          ),
         ]);
       } finally {
         await pools.stop();

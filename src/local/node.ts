@@ -18,6 +18,7 @@ import { isMirror, STAND_IN } from './mirror-pod.ts';
 import { podLimit } from './pod-limit.ts';
 import type { PodRunner } from './pod-runner.ts';
 import { PodSlot, type SlotDeps } from './pod-slot.ts';
+import { Power } from './power.ts';
 import { startTimeOf } from './process.ts';
 import { type ProgramOptions, Programs } from './programs.ts';
 import { listStaticPods, ManifestDirectory, type StaticPod } from './static-pods.ts';
@@ -56,6 +57,7 @@ export class LocalNode {
   readonly name: string;
   readonly root: string;
   readonly address: string;
+  readonly power: Power;
   readonly #options: LocalNodeOptions;
   readonly #clock: Clock;
   readonly #log: Log;
@@ -78,6 +80,7 @@ export class LocalNode {
     this.name = name;
     this.root = resolve(options.root);
     this.address = address;
+    this.power = new Power(this.root, clock);
     this.#options = options;
     this.#clock = clock;
     this.#log = log.child({ node: name });
@@ -89,7 +92,17 @@ export class LocalNode {
     const annotations = { ...options.annotations, ...(hasStandIns ? { [STAND_IN]: 'true' } : {}) };
     const labels = { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', ...options.labels };
     const mostPods = () => this.#mostPods;
-    this.#heartbeat = new Heartbeat({ name, address, labels, annotations, kube, clock, log: this.#log, mostPods });
+    this.#heartbeat = new Heartbeat({
+      name,
+      address,
+      labels,
+      annotations,
+      kube,
+      clock,
+      log: this.#log,
+      mostPods,
+      power: this.power,
+    });
     this.#manifests = new ManifestDirectory(join(this.root, MANIFESTS), name, clock, {
       pods: pods => this.#wantStatic(pods),
       broken: (file, message) => this.#reportBroken(file, message),

@@ -22,6 +22,7 @@ import { loadAccess } from '../../src/kube/kubeconfig.ts';
 import { NODES, SECRETS } from '../../src/kube/resource.ts';
 import { KUBE_APISERVER_CHAINS, signersOf } from '../../src/kube-apiserver/chains.ts';
 import { CLUSTER, INFRASTRUCTURES } from '../../src/kube-apiserver/resources.ts';
+import { Power } from '../../src/local/power.ts';
 import { Prober } from '../../src/trust/prober.ts';
 
 const { values: flags } = parseArgs({
@@ -95,16 +96,15 @@ const dayMs = parseGoDuration(flags.day) ?? 2000;
 const endMs = Date.now() + Number(flags.minutes) * 60_000;
 const done = new AbortController();
 const seen = new Map<string, number>();
-const away = descendants(up.pid ?? 0).filter(pid => flags.away !== undefined && commandOf(pid).includes(flags.away));
-if (away.length > 0) say(`${flags.away} is switched off: ${away.length} processes`);
-for (const pid of away) signal(pid, 'SIGSTOP');
+const away = flags.away === undefined ? undefined : new Power(join(dir, 'nodes', flags.away));
+away?.turn('off');
 const work = [watchRefusals(), force(), ...(flags.calm ? [] : [harm()])];
 while (Date.now() < endMs && up.exitCode === null) await pause(1000);
 done.abort();
 await Promise.all(work);
-if (away.length > 0) {
+if (away !== undefined) {
   say(`${flags.away} is switched on again`);
-  for (const pid of away) signal(pid, 'SIGCONT');
+  away.turn('on');
   await pause(60_000);
 }
 await prober.stop();
@@ -177,9 +177,7 @@ async function harm(): Promise<void> {
   await pause(5000);
   while (!done.signal.aborted) {
     await until(3000 + random(6000));
-    const pids = descendants(up.pid ?? 0).filter(
-      pid => flags.away === undefined || !commandOf(pid).includes(flags.away),
-    );
+    const pids = descendants(up.pid ?? 0);
     const pid = pids[random(pids.length)];
     if (pid === undefined) continue;
     const what = random(10);

@@ -12,6 +12,7 @@ import { HAND_BACK_ALGORITHM, keyAlgorithmFrom, TRIAL_ALGORITHM, withKeyAlgorith
 import { untilStopped } from '../signals.ts';
 import { UsageError } from '../usage-error.ts';
 import { addDown } from './down.ts';
+import { addPower } from './power.ts';
 import { Progress } from './progress.ts';
 import { addStatus } from './status.ts';
 
@@ -139,6 +140,7 @@ export function addUp(program: Command): void {
     });
   addDown(program);
   addStatus(program);
+  addPower(program);
 }
 
 async function programsFrom(flags: Flags): Promise<ProgramOptions> {
