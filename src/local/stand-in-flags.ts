@@ -75,6 +75,8 @@ const SINGLES = [
   ['audit-policy', 'audit-policy-file', 'file', 'start'],
 ] as const;
 
+/** kube-apiserver tells clients of these together with the client CAs (spec 20, section 7). */
+const LISTED = 'requestheader-client-ca';
 const DEFAULT_PORT = 6443;
 
 /** The settings of kube-apiserver, from its flags and from OpenShift's configuration file (spec 20, 4.4). */
@@ -112,7 +114,8 @@ export function apiserverSettings(argv: readonly string[], env: Env): ServerSett
   }
   for (const [name, flag, kind, reload] of SINGLES) {
     const file = path(flag);
-    if (file !== undefined) others.push({ name, kind, paths: [file], reload });
+    if (file !== undefined)
+      others.push({ name, kind, paths: [file], reload, ...(name === LISTED && { isListed: true }) });
   }
   if (publicKeys.length > 0) {
     const files = publicKeys.map(file => paths.outside(file));

@@ -15,6 +15,8 @@ export interface InputSpec {
   /** For a pair: the certificate, then the key. */
   readonly paths: readonly string[];
   readonly reload: Reload;
+  /** A client is told of the CAs in it, so that it can choose what to show. */
+  readonly isListed?: boolean | undefined;
 }
 
 /** What the world may know of what is loaded: nothing of a private key, nothing of a file that may hold secrets. */

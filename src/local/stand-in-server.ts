@@ -2,11 +2,15 @@ import { X509Certificate } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createHttps, type Server as HttpsServer } from 'node:https';
 import { createServer, type Server, type Socket } from 'node:net';
-import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
+import { createSecureContext, type DetailedPeerCertificate, type SecureContext, type TLSSocket } from 'node:tls';
 import type { Log } from '../controller/log.ts';
 import { type Clock, systemClock } from '../kube/clock.ts';
 import { minutes } from '../kube/duration.ts';
 import { listenOn } from '../kube/listen.ts';
+import { type Certificate, parseCertificate } from '../pki/certificate.ts';
+import { verifyChain } from '../pki/chain.ts';
+import { MAX_CHAIN_LENGTH } from '../pki/limits.ts';
+import { readCertificates } from '../pki/pem.ts';
 import { CLIENT_CHECK_PATH } from '../trust/handshake.ts';
 import { FileWatch } from './file-watch.ts';
 import type { ServerSettings, SniPair } from './stand-in-flags.ts';
@@ -34,6 +38,8 @@ export class StandInServer {
   readonly #serving: StandInInput;
   readonly #sni: readonly { readonly pair: SniPair; readonly input: StandInInput }[];
   readonly #clientCa: StandInInput | undefined;
+  /** Whose CAs clients are told of; that one of them has signed what a client shows does not let it in. */
+  readonly #listed: readonly StandInInput[];
   readonly #watch: FileWatch;
   readonly #listeners: Server[] = [];
   readonly #sockets = new Set<Socket>();
@@ -58,6 +64,10 @@ export class StandInServer {
         ? undefined
         : input({ name: 'client-ca', kind: 'bundle', paths: [settings.clientCa], reload: settings.clientCaReload });
     const others = settings.others.map(input);
+    this.#listed = [
+      ...(this.#clientCa ? [this.#clientCa] : []),
+      ...others.filter(({ spec }) => spec.isListed === true),
+    ];
     this.#inputs = [
       this.#serving,
       ...this.#sni.map(sni => sni.input),
@@ -145,7 +155,7 @@ export class StandInServer {
     const server = createHttps(
       {
         ...this.#material(input),
-        requestCert: this.#clientCa !== undefined,
+        requestCert: this.#listed.length > 0,
         rejectUnauthorized: false,
         SNICallback: (name, done) => done(null, this.#contextFor(name.toLowerCase())),
       },
@@ -174,8 +184,8 @@ export class StandInServer {
   }
 
   #material(input: StandInInput): { cert: string; key: string; ca?: string } {
-    const ca = this.#clientCa?.text();
-    return { cert: input.text(0), key: input.text(1), ...(ca === undefined ? {} : { ca }) };
+    const ca = this.#listed.map(listed => listed.text()).join('\n');
+    return { cert: input.text(0), key: input.text(1), ...(ca === '' ? {} : { ca }) };
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
@@ -184,9 +194,19 @@ export class StandInServer {
     if (isHealth && this.#isStopping && path.startsWith('/readyz')) send(response, 500, 'shutting down');
     else if (isHealth) send(response, 200, 'ok');
     else if (path === LOADED_PATH) sendJson(response, this.report());
-    else if (path === CLIENT_CHECK_PATH) sendJson(response, clientOf(request.socket as TLSSocket));
+    else if (path === CLIENT_CHECK_PATH) sendJson(response, this.#clientOf(request.socket as TLSSocket));
     else if (this.#options.answer?.(path, response) !== true)
       send(response, 404, 'this server only stands in for the real one');
+  }
+
+  /** Whom a client is taken for: what it shows is checked with the client CAs alone, as they are loaded now. */
+  #clientOf(socket: TLSSocket): object {
+    const [leaf, ...intermediates] = shownBy(socket);
+    if (leaf === undefined) return { presented: false };
+    const roots = this.#clientCa === undefined ? [] : readCertificates(this.#clientCa.text()).certificates;
+    const now = (this.#options.clock ?? systemClock).now();
+    const { ok: trusted } = verifyChain({ leaf, intermediates, roots, now, usage: 'clientAuth' });
+    return { presented: true, trusted, commonName: leaf.subject.commonName };
   }
 }
 
@@ -198,10 +218,17 @@ function send(response: ServerResponse, code: number, text: string, type = 'text
   response.writeHead(code, { 'content-type': type, 'x-rotunda-stand-in': 'true' }).end(text);
 }
 
-function clientOf(socket: TLSSocket): object {
-  const { subject } = socket.getPeerCertificate();
-  if (subject === undefined) return { presented: false };
-  return { presented: true, trusted: socket.authorized, commonName: subject.CN };
+/** The certificates that the other side has shown, its own first. */
+function shownBy(socket: TLSSocket): Certificate[] {
+  const chain = new Map<string, Certificate>();
+  let next: Partial<DetailedPeerCertificate> | undefined = socket.getPeerCertificate(true);
+  for (; next?.raw !== undefined && chain.size < MAX_CHAIN_LENGTH; next = next.issuerCertificate) {
+    const key = next.raw.toString('base64');
+    // The last one is its own issuer.
+    if (chain.has(key)) break;
+    chain.set(key, parseCertificate(next.raw));
+  }
+  return [...chain.values()];
 }
 
 /** The names a certificate is good for, addresses among them. */

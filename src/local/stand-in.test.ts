@@ -6,14 +6,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
+import { isDeepStrictEqual } from 'node:util';
 import { silentLog } from '../controller/log.ts';
+import { askForAuthorities } from '../hand-over/ask.ts';
 import type { CertificateAndKey } from '../pki/authority.ts';
-import { issueServing, issueSigner } from '../pki/issue.ts';
+import { issueClient, issueServing, issueSigner } from '../pki/issue.ts';
 import { systemKeys } from '../pki/keys.ts';
+import { parseName } from '../pki/name.ts';
 import { encodeCertificates, encodePrivateKey } from '../pki/pem.ts';
 import { type DirectoryContent, replaceDirectory } from '../staticpod/node/directory-swap.ts';
 import { systemFiles } from '../staticpod/node/files.ts';
 import { PathMap } from '../staticpod/node/path-map.ts';
+import { shakeHands } from '../trust/handshake.ts';
 import { apiserverSettings, etcdSettings, type ServerSettings } from './stand-in-flags.ts';
 import { LOADED_PATH, StandInServer } from './stand-in-server.ts';
 
@@ -293,4 +297,65 @@ test('etcd: a new leaf at the next handshake, a new CA not before the next start
   await get('/healthz');
   const trusted = (await loaded()).inputs.find(({ name }) => name === 'client-ca');
   assert.deepEqual([trusted?.certificates, trusted?.isStale], [[digest(ca)], true]);
+});
+
+test('clients are told of client CAs and of those of front proxies, as they are now; only the first let somebody in', async t => {
+  const path = directory(t);
+  const [server, clients, proxies, next] = await Promise.all(['server', 'clients', 'proxies', 'next'].map(signer));
+  assert.ok(server && clients && proxies && next);
+  const names: Record<string, CertificateAndKey[]> = { 'client-ca': [clients], 'aggregator-client-ca': [proxies] };
+  const bundle = (name: string, ...cas: CertificateAndKey[]) => {
+    names[name] = cas;
+    const content = { content: Buffer.from(cas.map(pem).join('')), mode: 0o644 };
+    return swap(join(path, 'configmaps', name), new Map([['ca-bundle.crt', content]]));
+  };
+  for (const [name, cas] of Object.entries(names)) await bundle(name, ...cas);
+  for (const name of ['serving', 'named']) await swap(join(path, 'secrets', name), pair(await serving(server, 'a')));
+  const file = (...parts: string[]) => join(path, ...parts);
+  const settings = apiserverSettings(
+    [
+      `--tls-cert-file=${file('secrets/serving/tls.crt')}`,
+      `--tls-private-key-file=${file('secrets/serving/tls.key')}`,
+      `--tls-sni-cert-key=${file('secrets/named/tls.crt')},${file('secrets/named/tls.key')}:named`,
+      `--client-ca-file=${file('configmaps/client-ca/ca-bundle.crt')}`,
+      `--requestheader-client-ca-file=${file('configmaps/aggregator-client-ca/ca-bundle.crt')}`,
+      '--bind-address=127.0.0.1',
+      '--secure-port=0',
+    ],
+    {},
+  );
+  const { server: running } = await started(t, settings);
+  const port = running.ports()[0] ?? 0;
+  const told = async (serverName?: string) => {
+    const answer = await askForAuthorities({ host: '127.0.0.1', port, serverName, timeoutMs: 60_000 });
+    assert.equal(answer.kind, 'loaded');
+    return answer.kind === 'loaded' ? answer.authorities.map(name => parseName(name, '').commonName).toSorted() : [];
+  };
+  const untilTold = async (...expected: string[]) => {
+    for (const name of [undefined, 'named'])
+      while (!isDeepStrictEqual(await told(name), expected)) await new Promise(resolve => setImmediate(resolve));
+  };
+  const letsIn = async (by: CertificateAndKey) => {
+    const client = await issueClient({ ...ISSUE, now: new Date(), signer: by, user: { name: 'x', groups: [] } });
+    const shown = { cert: pem(client), key: encodePrivateKey(client.key) };
+    return (await shakeHands({ host: '127.0.0.1', port, serverName: 'a', pair: shown, timeoutMs: 60_000 })).kind;
+  };
+  for (const name of [undefined, 'named']) assert.deepEqual(await told(name), ['clients', 'proxies']);
+  assert.deepEqual(
+    [await letsIn(clients), await letsIn(proxies), await letsIn(next)],
+    ['accepted', 'refused', 'refused'],
+  );
+  await bundle('aggregator-client-ca', proxies, next);
+  await untilTold('clients', 'next', 'proxies');
+  assert.equal(await letsIn(next), 'refused');
+  await bundle('client-ca', clients, next);
+  await bundle('aggregator-client-ca', proxies);
+  await untilTold('clients', 'next', 'proxies');
+  const untilLetIn = async () => {
+    while ((await letsIn(next)) !== 'accepted') await new Promise(resolve => setImmediate(resolve));
+  };
+  await untilLetIn();
+  await bundle('client-ca', next);
+  await untilTold('next', 'proxies');
+  assert.deepEqual([await letsIn(clients), await letsIn(next)], ['refused', 'accepted']);
 });
