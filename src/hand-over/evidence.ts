@@ -176,12 +176,11 @@ function holds(bundle: ConfigMap | undefined, ca: Certificate): boolean {
   }
 }
 
-/** A waiver ends when its node has come back: from then on it is counted again (HO-7). */
+/** A waiver is for a node as it was: it ends when the node becomes ready, or stops being so; from then on it is counted again (HO-7). */
 export function isWaived({ metadata, status }: Node): boolean {
   const since = parseRfc3339(metadata?.annotations?.[WAIVED] ?? '');
   if (since === undefined) return false;
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-  const readySince = parseRfc3339(String(ready?.lastTransitionTime ?? ''));
-  const isBack = ready?.status === 'True' && readySince !== undefined && floorToMs(readySince) > floorToMs(since);
-  return !isBack;
+  const changed = parseRfc3339(String(ready?.lastTransitionTime ?? ''));
+  return changed === undefined || floorToMs(changed) <= floorToMs(since);
 }

@@ -12,18 +12,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { NOT_AFTER } from '../../src/certrotation/annotations.ts';
-import { Evidence } from '../../src/cli/verify/evidence.ts';
-import { filesFirst, rootsBelow } from '../../src/cli/verify/node-files.ts';
-import { routesFrom } from '../../src/cli/verify/routes.ts';
-import { graphOf, readFrom } from '../../src/cli/verify/run.ts';
 import { HttpKube } from '../../src/kube/client.ts';
 import { parseGoDuration } from '../../src/kube/duration.ts';
 import { loadAccess } from '../../src/kube/kubeconfig.ts';
-import { NODES, SECRETS } from '../../src/kube/resource.ts';
+import { SECRETS } from '../../src/kube/resource.ts';
 import { KUBE_APISERVER_CHAINS, signersOf } from '../../src/kube-apiserver/chains.ts';
-import { CLUSTER, INFRASTRUCTURES } from '../../src/kube-apiserver/resources.ts';
 import { Power } from '../../src/local/power.ts';
-import { Prober } from '../../src/trust/prober.ts';
+import { nodeFilesProber } from './prober.ts';
 
 const { values: flags } = parseArgs({
   options: {
@@ -71,24 +66,7 @@ await new Promise<void>((resolve, reject) => {
 say('ready');
 
 const kube = new HttpKube(await loadAccess({ path: join(dir, 'kubeconfig') }));
-const [{ items: nodes }, infrastructure] = [await kube.list(NODES), await kube.get(INFRASTRUCTURES, CLUSTER)];
-const root = rootsBelow(join(dir, 'nodes'));
-const whole = graphOf([], false, true);
-// What may be anywhere has no files on a node.
-const graph = {
-  ...whole,
-  edges: whole.edges.filter(({ client }) => client.nodes !== 'anywhere' && client.process !== 'pod'),
-};
-const evidence = new Evidence();
-const prober = new Prober({
-  graph,
-  routes: routesFrom(nodes, infrastructure),
-  read: filesFirst(
-    root,
-    evidence.publishing((artefact, place) => readFrom(kube)(artefact, place)),
-  ),
-  pauseMs: 200,
-});
+const prober = await nodeFilesProber(kube, dir, 200);
 prober.start();
 
 const signers = signersOf(KUBE_APISERVER_CHAINS).map(({ signer }) => signer);
