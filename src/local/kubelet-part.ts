@@ -1,4 +1,6 @@
+import { CORE_SCHEMA, dump, load } from 'js-yaml';
 import { loadSecret } from '../certrotation/secret.ts';
+import { BOOTSTRAP_KUBECONFIG, KUBELET_CA, LIVE_KUBECONFIG } from '../daemon/certificates/paths.ts';
 import { aborted } from '../kube/aborted.ts';
 import { sleep, systemClock } from '../kube/clock.ts';
 import { milliseconds } from '../kube/duration.ts';
@@ -8,21 +10,19 @@ import { issueClient, issueServing } from '../pki/issue.ts';
 import { systemKeys } from '../pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../pki/pem.ts';
 import { writeFileAtomically } from '../staticpod/node/atomic-write.ts';
-import { systemFiles } from '../staticpod/node/files.ts';
+import { type Files, systemFiles } from '../staticpod/node/files.ts';
 import { CSR_SIGNER, issuing } from './cluster-inputs.ts';
 import type { LocalNode } from './node.ts';
 import type { ClusterPart, PartContext } from './part.ts';
 import { StandInServer } from './stand-in-server.ts';
 
 const PORT = 10_250;
-/** Written by the agent of the node, from ControllerConfig. */
-const CLIENT_CA = '/etc/kubernetes/kubelet-ca.crt';
 const PKI = '/var/lib/kubelet/pki';
 const LOOK_EVERY_MS = milliseconds(300);
 
 /**
  * What a kubelet shows to others: its port, with a serving certificate of the CSR signer, open to clients of the CAs in the file that
- * the agent of the node keeps. It is no kubelet; pods are run by the node itself.
+ * the agent of the node keeps; and the kubeconfig of its own. It is no kubelet; pods are run by the node itself.
  */
 export const kubeletPart: ClusterPart = {
   name: 'kubelets',
@@ -54,6 +54,15 @@ export const kubeletPart: ClusterPart = {
   },
 };
 
+/** What a kubelet makes of the kubeconfig that it was given, once it has a certificate. From then on the agent of the node keeps both. */
+async function provideKubeconfig(files: Files): Promise<void> {
+  if ((await files.info(LIVE_KUBECONFIG)) !== undefined) return;
+  const given = load((await files.readFile(BOOTSTRAP_KUBECONFIG)).toString(), { schema: CORE_SCHEMA }) as object;
+  const pair = `${PKI}/kubelet-client-current.pem`;
+  const users = [{ name: 'kubelet', user: { 'client-certificate': pair, 'client-key': pair } }];
+  await writeFileAtomically(files, LIVE_KUBECONFIG, Buffer.from(dump({ ...given, users })), 0o600);
+}
+
 /** Undefined when the cluster was closed before. */
 async function startServer(
   node: LocalNode,
@@ -75,10 +84,13 @@ async function startServer(
     const text = encodeCertificates(chain) + encodePrivateKey(key);
     await writeFileAtomically(files, `${PKI}/${name}`, Buffer.from(text), 0o600);
   }
-  while ((await files.info(CLIENT_CA)) === undefined) {
-    await sleep(systemClock, LOOK_EVERY_MS, signal).catch(() => {});
-    if (signal.aborted) return undefined;
+  for (const path of [KUBELET_CA, BOOTSTRAP_KUBECONFIG]) {
+    while ((await files.info(path)) === undefined) {
+      await sleep(systemClock, LOOK_EVERY_MS, signal).catch(() => {});
+      if (signal.aborted) return undefined;
+    }
   }
+  await provideKubeconfig(files);
   const pair = `${node.root}${PKI}/kubelet-server-current.pem`;
   const server = new StandInServer({
     name: 'kubelet',
@@ -87,7 +99,7 @@ async function startServer(
       listen: [{ host: node.address, port: PORT }],
       serving: { cert: pair, key: pair },
       sni: [],
-      clientCa: `${node.root}${CLIENT_CA}`,
+      clientCa: `${node.root}${KUBELET_CA}`,
       servingReload: 'watch',
       clientCaReload: 'watch',
       others: [],

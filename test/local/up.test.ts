@@ -4,7 +4,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, type TestContext, test } from 'node:test';
 import type { VerifiedEdge } from '../../src/cli/verify/run.ts';
@@ -19,8 +19,10 @@ import { LEASES, NODES, PODS, SECRETS } from '../../src/kube/resource.ts';
 import { OPERATOR_LEASE } from '../../src/kube-apiserver/namespaces.ts';
 import { KUBE_API_SERVERS } from '../../src/kube-apiserver/resources.ts';
 import { CONTROLLER_LEASE, OPERATOR_LEASE as MCO_LEASE } from '../../src/machine-config-api/names.ts';
+import { decodeReceipts, NODE_RECEIPTS } from '../../src/trust/receipts.ts';
 import { findEtcd, NO_ETCD } from '../etcd/binary.ts';
 import { LoadClient } from '../etcd/load.ts';
+import { eventually } from '../tools/eventually.ts';
 
 const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
 const binary = findEtcd();
@@ -79,7 +81,7 @@ class Up {
     const copy = mkdtempSync(join(tmpdir(), 'rotunda-nodes-'));
     t.after(() => rmSync(copy, { recursive: true }));
     const wanted =
-      /^(?:[^/]+(?:\/(?:etc(?:\/kubernetes(?:\/.*)?)?|var(?:\/lib(?:\/kubelet(?:\/pki(?:\/.*)?)?)?)?))?)?$/;
+      /^(?:[^/]+(?:\/(?:etc(?:\/kubernetes(?:\/.*)?)?|var(?:\/lib(?:\/kubelet(?:\/(?:kubeconfig|pki(?:\/.*)?))?)?)?))?)?$/;
     const nodes = join(this.dir, 'nodes');
     cpSync(nodes, copy, { recursive: true, filter: source => wanted.test(relative(nodes, source)) });
     return copy;
@@ -180,6 +182,23 @@ describe('rotunda up', () => {
     assert.deepEqual(await leases(), Object.fromEntries(LEASES_OF_UP.map(({ name }) => [name, holder])));
     const second = up.operator(t, 'kube-apiserver-operator');
     assert.equal((await second.says(/somebody else leads|"leading"/)).holder, holder, 'two operators at work');
+    // What the node says is loaded (spec 90, section 3), each with the bundle of the four signers of servers.
+    const receipts = await eventually('all receipts of the node', async () => {
+      const { metadata } = await kube.get(NODES, { name: 'master-0' });
+      const said = decodeReceipts(metadata?.annotations?.[NODE_RECEIPTS]) ?? [];
+      return said.length === 5 && said.every(({ cas }) => cas.length >= 4) ? said : undefined;
+    });
+    assert.deepEqual(
+      receipts.map(({ process: name, file, kind }) => [name, basename(file), kind]),
+      [
+        ...['lb-ext', 'lb-int', 'localhost-recovery', 'localhost'].map(via => [
+          'node administrator',
+          `${via}.kubeconfig`,
+          'on-use',
+        ]),
+        ['kubelet', 'kubeconfig', 'started'],
+      ],
+    );
     verifyDisks(up, up.copyOfNodes(t));
     await verifySilence(up, kube);
     // A day of ten seconds is one for etcd's chains too: five years are 1825 of them.
@@ -221,7 +240,7 @@ describe('rotunda up', () => {
     );
     // Nobody here knows where the files of these would be.
     assert.equal(results['kube-scheduler to kube-apiserver'], 'AcceptedAsPublished');
-    const kubeconfig = join(nodes, 'master-0/etc/kubernetes/kubeconfig');
+    const kubeconfig = join(nodes, 'master-0/var/lib/kubelet/kubeconfig');
     const text = readFileSync(kubeconfig, 'utf8');
     const kubelets = () => up.verify('kubelets to', '--nodes', nodes);
     assert.deepEqual([kubelets().status, kubelets().edges[0]?.result], [0, 'Accepted']);
@@ -232,8 +251,8 @@ describe('rotunda up', () => {
     assert.match(refused.edges[0]?.refusals[0]?.reason ?? '', /CERT|ISSUER/);
     writeFileSync(kubeconfig, '{ token: : secret');
     assert.equal(kubelets().edges[0]?.refusals[0]?.reason, 'expected YAML in kubeconfig');
-    // A kubelet that has been given its certificate goes by a kubeconfig of its own.
-    writeFileSync(join(nodes, 'master-0/var/lib/kubelet/kubeconfig'), text);
+    // A kubelet that has not been given its certificate yet goes by the kubeconfig that it asks with.
+    rmSync(kubeconfig);
     assert.equal(kubelets().status, 0);
     rmSync(join(nodes, 'master-0/var/lib/kubelet/pki/kubelet-client-current.pem'));
     assert.equal(kubelets().edges[0]?.result, 'Refused');
