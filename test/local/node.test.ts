@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import type { Pod } from 'kubernetes-types/core/v1.d.ts';
+import { getIfPresent } from '../../src/kube/get.ts';
 import { CONFIG_MAPS, EVENTS, LEASES, NODES, PODS, SECRETS } from '../../src/kube/resource.ts';
 import { MANIFESTS } from '../../src/local/node.ts';
+import { SERVER_CA_DIGEST } from '../../src/machine-config-api/names.ts';
 import { eventually } from '../tools/eventually.ts';
 import {
   eventuallyLogged,
@@ -63,6 +67,50 @@ test('a manifest becomes a process and a mirror pod; a changed one replaces it; 
     async () => (await engine.kube.list(PODS, { namespace: NAMESPACE })).items.length === 0,
   );
   await eventually('nothing is left on the disk', () => readdirSync(join(root, 'var/lib/kubelet/pods')).length === 0);
+});
+
+test('a mirror pod says what the manifest of the running process said, not that of the one which waits', async t => {
+  const { engine, root } = await startCluster(t);
+  const mayEnd = join(root, 'may-end');
+  const code = `process.on('SIGTERM', () => setInterval(() => require('fs').existsSync(${JSON.stringify(mayEnd)}) && process.exit(0), 10)); ${FOREVER}`;
+  const write = (digest: string) => {
+    const manifest = nodePod('web', code, {}, { terminationGracePeriodSeconds: 600 });
+    manifest.metadata = { ...manifest.metadata, annotations: { [SERVER_CA_DIGEST]: digest } };
+    return writeManifest(root, 'web-pod.yaml', manifest);
+  };
+  const digestOf = ({ metadata }: Pod) => metadata?.annotations?.[SERVER_CA_DIGEST];
+  await write('old');
+  const first = await eventuallyPod(engine, 'web-master-0', 'ready', isReady);
+  assert.equal(digestOf(first), 'old');
+  const seen: [digest: string | undefined, pid: number][] = [];
+  const watching = new AbortController();
+  const note = async () => {
+    while (!watching.signal.aborted) {
+      const pod = await getIfPresent(engine.kube, PODS, { namespace: NAMESPACE, name: 'web-master-0' });
+      if (pod?.status?.containerStatuses?.[0]?.state?.running) seen.push([digestOf(pod), pidOf(pod)]);
+      await setImmediate();
+    }
+  };
+  const noted = note();
+  t.after(() => watching.abort());
+  await write('new');
+  await eventuallyPod(engine, 'web-master-0', 'told to end', pod => !isReady(pod));
+  assert.ok(isAlive(pidOf(first)));
+  // The mirror is taken away and shown again while the old process lives on.
+  await engine.kube.delete(PODS, { namespace: NAMESPACE, name: 'web-master-0' }, { gracePeriodSeconds: 0 });
+  const again = await eventuallyPod(engine, 'web-master-0', 'shown again', pod => digestOf(pod) !== undefined);
+  assert.equal(digestOf(again), 'old');
+  writeFileSync(mayEnd, '');
+  const second = await eventuallyPod(
+    engine,
+    'web-master-0',
+    'replaced',
+    pod => isReady(pod) && pidOf(pod) !== pidOf(first),
+  );
+  watching.abort();
+  await noted;
+  assert.equal(digestOf(second), 'new');
+  for (const [digest, pid] of seen) assert.equal(digest, pid === pidOf(first) ? 'old' : 'new');
 });
 
 test('a manifest that cannot be read is reported, and the last good one goes on', async t => {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { dump } from 'js-yaml';
 import type { ConfigMap, Pod, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { BUNDLE_KEY } from '../../certrotation/bundle.ts';
@@ -6,6 +5,8 @@ import { TLS_CERT, TLS_KEY } from '../../certrotation/secret.ts';
 import { Informer } from '../../kube/informer.ts';
 import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
 import { MANAGED_NAMESPACE } from '../../kube-apiserver/namespaces.ts';
+import { SERVER_CA_DIGEST } from '../../machine-config-api/names.ts';
+import { serverCaDigest } from '../../machine-config-api/server-ca-digest.ts';
 import { ensureFile } from '../../staticpod/node/atomic-write.ts';
 import { type Files, systemFiles } from '../../staticpod/node/files.ts';
 import { CSR_SIGNER, INTERNAL_NAME } from '../cluster-inputs.ts';
@@ -104,6 +105,7 @@ async function provide(managers: readonly Manager[], sources: Sources, written: 
     for (const [file, bytes] of Object.entries(content)) {
       await ensureFile(files, `${directoryOf(name)}/${file}`, bytes, 0o600);
     }
+    // After the files: whatever starts with this manifest finds the bundle that it names, or one that came later.
     await files.makeDirectory(`/${MANIFESTS}`);
     const manifest = Buffer.from(JSON.stringify(pod(manager, ca)));
     await ensureFile(files, `/${MANIFESTS}/${name}-pod.yaml`, manifest, 0o600);
@@ -151,7 +153,8 @@ function pod({ name, flags }: Manager, ca: string): Pod {
     metadata: {
       namespace: NAMESPACE,
       name,
-      annotations: { 'rotunda.dev/server-ca-digest': createHash('sha256').update(ca).digest('hex') },
+      // Another CA is another manifest, so the mirror pod says with which bundle the running process began.
+      annotations: { [SERVER_CA_DIGEST]: serverCaDigest(Buffer.from(ca)) },
     },
     spec: {
       hostNetwork: true,
