@@ -3,19 +3,10 @@
  * `node test/run.ts unit` only the tests beside the code. Further arguments select files by a part of their path. Ends with a line
  * `N passed, N failed, N skipped`.
  */
-import { spawn, spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { cpus } from 'node:os';
-import { relative } from 'node:path';
-import { run } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { inspect } from 'node:util';
-
-interface Counts {
-  passed: number;
-  failed: number;
-  skipped: number;
-}
+import { type Counts, sum, writeCounts } from './runner/counts.ts';
+import { runApart } from './runner/run-apart.ts';
 
 /** Longest time one test file may take, in milliseconds. */
 const FILE_TIMEOUT_MS = 20 * 60_000;
@@ -48,74 +39,37 @@ const LONGEST: readonly string[] = [
 /** Takes many minutes and programs that are built first: only asked for by name, so that `npm test` is the same with and without them. */
 const REAL_CONTROL_PLANE = 'test/cluster/';
 
-const root = new URL('..', import.meta.url).pathname;
+process.chdir(new URL('..', import.meta.url).pathname);
 const [mode, ...rest] = process.argv.slice(2);
 const onlyUnit = mode === 'unit';
 const selected = onlyUnit || mode === undefined ? rest : [mode, ...rest];
-const total: Counts = { passed: 0, failed: 0, skipped: 0 };
-/** Files that have begun and not ended. */
-const running = new Set<string>();
+const results: Counts[] = [];
+const whole = AbortSignal.timeout(WHOLE_TIMEOUT_MS);
 
 const unit = filesOf(['src/**/*.test.ts', 'test/structure/*.test.ts', 'test/vectors/*.test.ts']);
 const crossing = onlyUnit
   ? []
   : longestFirst(filesOf(['test/*/**/*.test.ts']).filter(file => !unit.includes(file) && isWanted(file)));
 // Tests beside the code share one process, which is fast; those that cross rooms get a process each. Most of what those do is to wait.
-setTimeout(() => void giveUp(), WHOLE_TIMEOUT_MS).unref();
-if (crossing.length === 0) await runFiles(unit, { isolation: 'none' });
-else {
-  await Promise.all([
-    unit.length === 0 ? undefined : runUnitTestsApart(),
-    runFiles(crossing, {
-      isolation: 'process',
-      concurrency: FILES_PER_CORE * cpus().length,
-      timeout: FILE_TIMEOUT_MS,
-    }),
-  ]);
-}
-await end();
+const lanes = Array.from({ length: FILES_PER_CORE * cpus().length }, async () => {
+  for (let file = crossing.shift(); file !== undefined; file = crossing.shift()) await runAndTell(file, [file]);
+});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+await Promise.all([unit.length === 0 ? undefined : runAndTell('unit tests', unit), ...lanes]);
+const total = sum(results);
+// Whoever reads from a socket gets the last line only if it is waited for.
+await new Promise(resolve => process.stdout.write(`${writeCounts(total)}\n`, resolve));
+process.exit(total.failed > 0 || total.passed + total.skipped === 0 ? 1 : 0);
 
-async function end(): Promise<void> {
-  // Whoever reads from a socket gets the last line only if it is waited for.
-  await new Promise(resolve =>
-    process.stdout.write(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped\n`, resolve),
-  );
-  process.exit(total.failed > 0 || total.passed + total.skipped === 0 ? 1 : 0);
-}
-
-/** A test that does not end, or a process of its that holds on to its output, must not cost the results of all others. */
-async function giveUp(): Promise<void> {
-  const { stdout } = spawnSync('ps', ['-eo', 'pid,ppid,etime,args'], { encoding: 'utf8' });
-  for (const line of (stdout ?? '').split('\n'))
-    if (line.includes('rotunda')) console.log(`still there: ${line.slice(0, 200)}`);
-  for (const file of running) console.log(`FAILED ${file}: not done after ${WHOLE_TIMEOUT_MS / 60_000} minutes`);
-  total.failed += Math.max(1, running.size);
-  await end();
-}
-
-/** The unit tests in a process of their own, beside the others. */
-async function runUnitTestsApart(): Promise<void> {
-  const child = spawn(process.execPath, [fileURLToPath(import.meta.url), 'unit', ...selected], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  // Not inherited: whoever reads our output must not wait for a process that a test has left behind.
-  child.stderr.on('data', (part: Buffer) => process.stderr.write(part));
-  let output = '';
-  child.stdout.setEncoding('utf8').on('data', (part: string) => (output += part));
-  const status = await new Promise(resolve => child.once('close', resolve));
-  const lines = output.trimEnd().split('\n');
-  const counts = /^(\d+) passed, (\d+) failed, (\d+) skipped$/.exec(lines.at(-1) ?? '');
-  console.log((counts === null ? lines : lines.slice(0, -1)).join('\n'));
-  const [passed, failed, skipped] = (counts ?? []).slice(1).map(Number);
-  total.passed += passed ?? 0;
-  total.skipped += skipped ?? 0;
-  // A process that ended without its last line has failed, whatever it said before.
-  total.failed += failed ?? 1;
-  if (status !== 0 && (failed ?? 0) === 0) total.failed++;
+async function runAndTell(name: string, files: readonly string[]): Promise<void> {
+  const signal = AbortSignal.any([whole, AbortSignal.timeout(FILE_TIMEOUT_MS)]);
+  const outcome = await runApart(name, files, signal);
+  results.push(outcome);
+  console.log(outcome.text);
 }
 
 function filesOf(patterns: string[]): string[] {
-  const files = globSync(patterns, { cwd: root, exclude: path => path.includes('node_modules') });
+  const files = globSync(patterns, { exclude: path => path.includes('node_modules') });
   return files.filter(file => selected.length === 0 || selected.some(part => file.includes(part))).sort();
 }
 
@@ -126,44 +80,4 @@ function isWanted(file: string): boolean {
 function longestFirst(files: readonly string[]): string[] {
   const rank = (file: string) => (LONGEST.includes(file) ? LONGEST.indexOf(file) : LONGEST.length);
   return files.toSorted((one, other) => rank(one) - rank(other));
-}
-
-async function runFiles(files: string[], options: Parameters<typeof run>[0]): Promise<void> {
-  const counts = new Map<string, Counts>();
-  for await (const { type, data } of run({ ...options, files: files.map(file => root + file) })) {
-    if (type === 'test:stderr') process.stderr.write(data.message);
-    const file = relative(root, ('file' in data ? data.file : undefined) ?? '');
-    if (type === 'test:dequeue' && options?.isolation === 'process' && data.nesting === 0 && files.includes(file))
-      running.add(file);
-    if (type === 'test:summary' && file !== '') {
-      tell(file, counts.get(file), data.duration_ms / 1000);
-      counts.delete(file);
-      running.delete(file);
-    }
-    if (type !== 'test:pass' && type !== 'test:fail') continue;
-    // A suite that is skipped has no tests to speak for it.
-    if (data.details.type === 'suite' && data.skip === undefined) continue;
-    const count = counts.get(file) ?? { passed: 0, failed: 0, skipped: 0 };
-    counts.set(file, count);
-    if (type === 'test:fail') {
-      count.failed++;
-      console.log(`FAILED ${file}: ${data.name}\n${inspect(data.details.error.cause ?? data.details.error)}\n`);
-    } else if (data.skip !== undefined) {
-      count.skipped++;
-      console.log(`skipped ${file}: ${data.name}: ${data.skip === true ? 'no reason given' : data.skip}`);
-    } else {
-      count.passed++;
-    }
-  }
-  for (const [file, count] of counts) tell(file, count, undefined);
-}
-
-/** A file's line comes when the file is done: who watches sees how far it is, and what it was that did not end. */
-function tell(file: string, count: Counts | undefined, seconds: number | undefined): void {
-  const { passed, failed, skipped } = count ?? { passed: 0, failed: 0, skipped: 0 };
-  const took = seconds === undefined ? '' : `, ${Math.round(seconds)} s`;
-  console.log(`${failed > 0 ? 'FAILED' : 'ok'} ${file}: ${passed} passed, ${failed} failed, ${skipped} skipped${took}`);
-  total.passed += passed;
-  total.failed += failed;
-  total.skipped += skipped;
 }
