@@ -11,7 +11,7 @@ import { after, before, describe, it } from 'node:test';
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { startApi } from '../../src/api/api.ts';
 import { SECRETS } from '../../src/kube/resource.ts';
-import { PATIENCE_MS } from '../tools/eventually.ts';
+import { inTime, PATIENCE_MS } from '../tools/eventually.ts';
 
 const WRITES = 10_000;
 /** A process is killed after so many acknowledged writes, more or less. */
@@ -21,6 +21,14 @@ const WRITES_PER_LIFE = 400;
 interface Known {
   acknowledged: number;
   open: number[];
+}
+
+/** What one process has done, and between which versions. */
+interface Life {
+  readonly acknowledged: number;
+  readonly oldest: number;
+  readonly newest: number;
+  readonly next: number;
 }
 
 describe('kill -9', () => {
@@ -50,11 +58,7 @@ describe('kill -9', () => {
   });
 
   /** One life of a writing process, ended by a kill after about `limit` acknowledged writes. */
-  function live(
-    known: Map<string, Known>,
-    first: number,
-    limit: number,
-  ): Promise<{ acknowledged: number; oldest: number; newest: number; next: number }> {
+  function live(known: Map<string, Known>, first: number, limit: number): Promise<Life> {
     const script = join(import.meta.dirname, 'writer.ts');
     const child = spawn(process.execPath, [script, dir, String(first)], { stdio: ['ignore', 'pipe', 'inherit'] });
     children.add(child);
@@ -79,7 +83,7 @@ describe('kill -9', () => {
       }
       if (++acknowledged === limit) child.kill('SIGKILL');
     });
-    return new Promise((resolve, reject) => {
+    const over = new Promise<Life>((resolve, reject) => {
       lines.once('close', () => {
         children.delete(child);
         if (child.signalCode !== 'SIGKILL' && child.exitCode !== null)
@@ -87,6 +91,7 @@ describe('kill -9', () => {
         else resolve({ acknowledged, oldest, newest, next });
       });
     });
+    return inTime('the end of a writer', over);
   }
 
   /** Opens what the kill left behind and compares; what is found settles what was open. Returns the newest version. */

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { type Api, startApi } from '../../src/api/api.ts';
 import { NODES, PODS } from '../../src/kube/resource.ts';
-import { PATIENCE_MS } from '../tools/eventually.ts';
+import { eventually, inTime, PATIENCE_MS } from '../tools/eventually.ts';
 import { findKubectl } from '../tools/kubectl.ts';
 
 interface Result {
@@ -180,13 +180,13 @@ describe('kubectl', { skip, timeout: 2 * PATIENCE_MS }, () => {
         });
       });
       // It has begun to watch when the server knows of it.
-      while (api.watches() === 0) await new Promise(resolve => setTimeout(resolve, 20));
+      await eventually('a watch', () => api.watches() > 0);
       await shop('create', 'configmap', 'watched');
       await shop('label', 'configmap', 'watched', 'a=b');
       const waiting = shop('wait', '--for=delete', 'configmap/watched', '--timeout=10m');
-      while (api.watches() < 2) await new Promise(resolve => setTimeout(resolve, 20));
+      await eventually('a second watch', () => api.watches() > 1);
       await shop('delete', 'configmap', 'watched');
-      await Promise.all([deleted, waiting]);
+      await inTime('the end of what was watched', Promise.all([deleted, waiting]));
     } finally {
       watcher.kill();
     }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +7,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { HttpKube } from '../../src/kube/client.ts';
 import { loadAccess } from '../../src/kube/kubeconfig.ts';
 import { CONFIG_MAPS } from '../../src/kube/resource.ts';
+import { end, firstLine } from '../tools/child.ts';
 import { PATIENCE_MS } from '../tools/eventually.ts';
 
 const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
@@ -61,18 +61,9 @@ async function start(t: TestContext, dir: string) {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   t.after(() => child.kill('SIGKILL'));
-  let text = '';
-  for await (const chunk of child.stdout!.setEncoding('utf8')) {
-    text += chunk;
-    if (text.includes('\n')) break;
-  }
   return {
-    ready: text.trimEnd(),
-    async stop(signal: NodeJS.Signals): Promise<number | null> {
-      const ended = once(child, 'exit') as Promise<[number | null]>;
-      child.kill(signal);
-      return (await ended)[0];
-    },
+    ready: (await firstLine(child)).trimEnd(),
+    stop: async (signal: NodeJS.Signals): Promise<number | null> => (await end(child, signal)).code,
   };
 }
 

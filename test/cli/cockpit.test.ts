@@ -105,7 +105,7 @@ describe('rotunda get', () => {
       PATH: `${bin}:${process.env.PATH}`,
       KUBECONFIG: cockpit.kubeconfig,
     });
-    assert.deepEqual([await running.ended, running.text.trimEnd().split('\n').length], [0, 8], running.text);
+    assert.deepEqual([await running.end(), running.text.trimEnd().split('\n').length], [0, 8], running.text);
     return undefined;
   });
 
@@ -126,7 +126,7 @@ describe('rotunda get', () => {
     await cockpit.api.kube.delete(SECRETS, extra);
     await running.until(/short-lived[\s\S]*short-lived/);
     running.child.stdin?.write('\u0003');
-    assert.equal(await running.ended, 0);
+    assert.equal(await running.end(), 0);
     assert.equal(running.text.match(/NAME +ROLE/g)?.length, 1);
     return undefined;
   });
@@ -159,7 +159,7 @@ describe('rotunda monitor', () => {
       /BundleChanged +configmap\/kube-apiserver-aggregator-client-ca in openshift-config-managed: CA bundle has 2 CAs now: \+ /,
     );
     running.child.stdin?.write('\u0003');
-    assert.equal(await running.ended, 0);
+    assert.equal(await running.end(), 0);
     return undefined;
   });
 
@@ -335,7 +335,7 @@ describe('what cannot be undone is asked for', () => {
       t.after(() => running.child.kill('SIGKILL'));
       await running.until(/Type yes to go on: /);
       running.child.stdin?.write(`${answer}\n`);
-      assert.equal(await running.ended, status);
+      assert.equal(await running.end(), status);
       assert.match(running.text, wanted);
       return undefined;
     });

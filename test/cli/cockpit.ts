@@ -18,6 +18,7 @@ import { prepareCluster } from '../../src/kube-apiserver/testing.ts';
 import { issueClient, issueSigner } from '../../src/pki/issue.ts';
 import { systemKeys } from '../../src/pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../../src/pki/pem.ts';
+import { ended } from '../tools/child.ts';
 import { PATIENCE_MS } from '../tools/eventually.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -138,7 +139,6 @@ export function runMain(
 export class Running {
   text = '';
   readonly child: ChildProcess;
-  readonly ended: Promise<number | null>;
   readonly #waiting = new Set<() => void>();
 
   constructor(command: string, args: readonly string[], env: Readonly<Record<string, string>>) {
@@ -149,9 +149,11 @@ export class Running {
         for (const look of this.#waiting) look();
       });
     }
-    this.ended = new Promise(resolve => {
-      this.child.once('exit', resolve);
-    });
+  }
+
+  /** Its exit code, when it has ended. */
+  async end(): Promise<number | null> {
+    return (await ended(this.child)).code;
   }
 
   async until(pattern: RegExp): Promise<void> {

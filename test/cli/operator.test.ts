@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +10,7 @@ import { type Api, startApi } from '../../src/api/api.ts';
 import { loadSecret } from '../../src/certrotation/secret.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, type KubeObject, LEASES, resource, SECRETS } from '../../src/kube/resource.ts';
 import { keyAlgorithmOf } from '../../src/pki/keys.ts';
+import { end } from '../tools/child.ts';
 import { eventually, PATIENCE_MS } from '../tools/eventually.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -61,9 +61,7 @@ describe('rotunda kube-apiserver-operator', () => {
     await eventually('the skew', async () => (await condition('KubeletMinorVersionUpgradeable')()) === 'True');
 
     for (const child of [first, second]) {
-      const ended = once(child, 'exit') as Promise<[number | null]>;
-      child.kill('SIGTERM');
-      assert.equal((await ended)[0], 0);
+      assert.equal((await end(child)).code, 0);
     }
     assert.equal((await lease())?.spec?.holderIdentity ?? '', '');
   });
@@ -77,9 +75,7 @@ describe('rotunda kube-apiserver-operator', () => {
       (await signers()).find(({ metadata }) => metadata?.name === name),
     );
     assert.equal(keyAlgorithmOf(loadSecret(made).key), 'P-256');
-    const ended = once(child, 'exit');
-    child.kill('SIGTERM');
-    await ended;
+    await end(child);
   });
 
   test('no key reaches the log', () => {

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { realPrograms } from '../../src/cli/bootstrap/real-programs.ts';
 import { BUILT_PROGRAMS, KUBERNETES_VERSION, moduleDirectory } from '../../src/local/real/built-programs.ts';
+import { PATIENCE_MS } from '../tools/eventually.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const REQUIRED = BUILT_PROGRAMS.filter(name => name !== 'kubelet');
@@ -85,7 +86,7 @@ function rotunda(t: TestContext, env: NodeJS.ProcessEnv, ...words: string[]) {
   const dir = join(mkdtempSync(join(tmpdir(), 'rotunda-real-')), 'cluster');
   t.after(() => rmSync(dirname(dir), { recursive: true }));
   const argv = [join(root, 'src/cli/main.ts'), ...words, '--dir', dir];
-  const { status, stderr } = spawnSync(process.execPath, argv, { encoding: 'utf8', env });
+  const { status, stderr } = spawnSync(process.execPath, argv, { encoding: 'utf8', env, timeout: PATIENCE_MS });
   return { status, stderr, dir };
 }
 

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +7,7 @@ import { describe, test } from 'node:test';
 import { HttpKube } from '../../src/kube/client.ts';
 import { loadAccess } from '../../src/kube/kubeconfig.ts';
 import { NODES, SECRETS } from '../../src/kube/resource.ts';
+import { end, firstLine } from '../tools/child.ts';
 import { PATIENCE_MS } from '../tools/eventually.ts';
 import { inTerminal, main } from './cockpit.ts';
 
@@ -20,12 +20,7 @@ describe('rotunda up', () => {
       child.kill('SIGKILL');
       rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
     });
-    let text = '';
-    for await (const chunk of child.stdout!.setEncoding('utf8')) {
-      text += chunk;
-      if (text.includes('\n')) break;
-    }
-    assert.match(text, /^ready: https:\/\/127\.0\.0\.1:\d+, kubeconfig \S+\/kubeconfig(?:, .*)?\n$/);
+    assert.match(await firstLine(child), /^ready: https:\/\/127\.0\.0\.1:\d+, kubeconfig \S+\/kubeconfig(?:, .*)?\n$/);
     const kube = new HttpKube(await loadAccess({ path: join(dir, 'kubeconfig') }));
     const nodes = (await kube.list(NODES)).items.map(({ metadata }) => metadata?.name ?? '').toSorted();
     assert.deepEqual(nodes, ['master-0', 'worker-0']);
@@ -34,9 +29,7 @@ describe('rotunda up', () => {
     assert.ok((await kube.list(SECRETS, { labelSelector })).items.length >= 12);
     await kube.close();
     assert.ok(existsSync(join(dir, 'nodes/master-0/etc/kubernetes/manifests/kube-apiserver-pod.yaml')));
-    const ended = once(child, 'exit') as Promise<[number | null]>;
-    child.kill('SIGINT');
-    assert.equal((await ended)[0], 0);
+    assert.equal((await end(child, 'SIGINT')).code, 0);
   });
 
   test('in a terminal: lines that change in place until it is ready, and Ctrl-C ends it', {
@@ -47,7 +40,7 @@ describe('rotunda up', () => {
     const running = inTerminal(args, join(dir, 'kubeconfig'));
     t.after(() => {
       running?.child.kill('SIGKILL');
-      spawnSync(process.execPath, [main, 'down', '--dir', dir]);
+      spawnSync(process.execPath, [main, 'down', '--dir', dir], { timeout: PATIENCE_MS });
       rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
     });
     if (running === undefined) return t.skip('there is no python3 to make a pseudo-terminal');
@@ -57,12 +50,15 @@ describe('rotunda up', () => {
     assert.match(running.text, /\.\.\. kube-apiserver +revision 1 on 0 of 1 nodes/);
     assert.match(running.text, /ok {2}machine-config +1 of 1 nodes have the config of their pool/);
     running.child.stdin?.write('\u0003');
-    await running.ended;
+    await running.end();
     assert.match(running.text, /stopping\r?\n/);
   });
 
   test('contradictory flags: one clear line, exit code 1', () => {
-    const { status, stderr } = spawnSync(process.execPath, [main, 'up', '--control-plane', '0'], { encoding: 'utf8' });
+    const { status, stderr } = spawnSync(process.execPath, [main, 'up', '--control-plane', '0'], {
+      encoding: 'utf8',
+      timeout: PATIENCE_MS,
+    });
     assert.deepEqual([status, stderr], [1, 'error: --control-plane must be a number from 1 to 9, found "0"\n']);
   });
 });

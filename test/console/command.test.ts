@@ -1,20 +1,20 @@
 /** `rotunda console` as a process: its one line, its link, its end, and what it says to bad input. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { type Api, startApi } from '../../src/api/api.ts';
+import { end, ended, firstLine } from '../tools/child.ts';
 
 const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
 
 async function run(...args: readonly string[]): Promise<{ status: number | null; stdout: string; stderr: string }> {
   const child = spawn(process.execPath, [main, 'console', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-  const [stdout, stderr, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
-  return { status: status as number | null, stdout, stderr };
+  const [stdout, stderr, { code }] = await Promise.all([text(child.stdout), text(child.stderr), ended(child)]);
+  return { status: code, stdout, stderr };
 }
 
 describe('rotunda console', () => {
@@ -36,12 +36,13 @@ describe('rotunda console', () => {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
 
-  test('prints one line with a link that logs in once, and ends when told to', async () => {
+  test('prints one line with a link that logs in once, and ends when told to', async t => {
     const child = start();
-    const [chunk] = (await once(child.stdout as NodeJS.ReadableStream, 'data')) as [Buffer];
+    t.after(() => child.kill('SIGKILL'));
+    const line = await firstLine(child);
     const [, url, link] =
-      /^ready: (http:\/\/127\.0\.0\.1:\d+), log in once with \1\/#login=([\w-]{43})\n$/.exec(String(chunk)) ?? [];
-    assert.ok(url !== undefined && link !== undefined, String(chunk));
+      /^ready: (http:\/\/127\.0\.0\.1:\d+), log in once with \1\/#login=([\w-]{43})\n$/.exec(line) ?? [];
+    assert.ok(url !== undefined && link !== undefined, line);
     const logIn = () =>
       fetch(`${url}/api/login`, {
         method: 'POST',
@@ -52,9 +53,7 @@ describe('rotunda console', () => {
     assert.equal(first.status, 200);
     assert.equal(((await first.json()) as { user: string }).user, 'system:admin');
     assert.equal((await logIn()).status, 401);
-    const ended = once(child, 'exit');
-    child.kill('SIGTERM');
-    assert.deepEqual(await ended, [0, null]);
+    assert.deepEqual(await end(child), { code: 0, signal: null });
   });
 
   for (const [what, args, code, message] of [

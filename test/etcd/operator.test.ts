@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +10,7 @@ import { load } from 'js-yaml';
 import type { CustomResourceDefinition } from 'kubernetes-types/apiextensions/v1.d.ts';
 import { type Api, startApi } from '../../src/api/api.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS } from '../../src/kube/resource.ts';
+import { end } from '../tools/child.ts';
 import { eventually, PATIENCE_MS } from '../tools/eventually.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -53,9 +53,7 @@ describe('rotunda etcd-operator', () => {
         const text = await (await fetch(`${url}/livez?verbose`)).text();
         return text.includes('[+]controller-aliveness ok');
       });
-      const ended = once(started, 'exit') as Promise<[number | null]>;
-      started.kill('SIGTERM');
-      assert.equal((await ended)[0], 0);
+      assert.equal((await end(started)).code, 0);
       assert.doesNotMatch(output, /PRIVATE KEY|"tls\.key"/);
     });
   }

@@ -26,6 +26,7 @@ import type { CertificateAndKey } from '../../src/pki/authority.ts';
 import { issueClient, issueServing, issueSigner } from '../../src/pki/issue.ts';
 import { systemKeys } from '../../src/pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../../src/pki/pem.ts';
+import { PATIENCE_MS } from '../tools/eventually.ts';
 
 /** Where the operator may say what it does, for whoever wants to know. */
 const logFile = process.env.ROTUNDA_TEST_LOG;
@@ -89,7 +90,7 @@ export async function ask(
   return new Promise((resolve, reject) => {
     const verify = { rejectUnauthorized: tls.ca !== undefined };
     const sent = request(
-      { host: address, port: API_PORT, path, servername, agent: false, ...tls, ...verify },
+      { host: address, port: API_PORT, path, servername, agent: false, timeout: PATIENCE_MS, ...tls, ...verify },
       response => {
         const { raw } = (response.socket as TLSSocket).getPeerCertificate();
         const chunks: Buffer[] = [];
@@ -104,6 +105,7 @@ export async function ask(
         });
       },
     );
+    sent.once('timeout', () => sent.destroy(new Error('no answer in time')));
     sent.once('error', reject);
     sent.end();
   });

@@ -9,7 +9,8 @@ import { startApi } from '../../src/api/api.ts';
 import { NAMESPACES } from '../../src/kube/resource.ts';
 import { LocalNode } from '../../src/local/node.ts';
 import { localPodLogs } from '../../src/local/pod-logs.ts';
-import { eventually } from '../tools/eventually.ts';
+import { ended } from '../tools/child.ts';
+import { eventually, inTime } from '../tools/eventually.ts';
 import {
   atEnd,
   eventuallyPod,
@@ -92,7 +93,7 @@ test('kubectl logs: all, tail, since, previous, follow, and clear refusals', {
   });
   const closed = once(follower, 'close');
   await writeManifest(node.root, 'web-pod.yaml', nodePod('web', code, mount, { volumes, hostname: 'changed' }));
-  await closed;
+  await inTime('the end of kubectl logs -f', closed);
   assert.match(followed, /bye\n$/, 'to the last word');
 
   await eventuallyPod(
@@ -135,11 +136,11 @@ test('a program whose node never comes back ends by itself, and ends the others 
   const pod = `${temporaryDirectory(t)}//uid`;
   const other = spawn('sleep', ['600'], { env: { ...env, ROTUNDA_CONTAINER: `${pod}/other` }, stdio: 'ignore' });
   t.after(() => other.kill('SIGKILL'));
-  const otherEnded = once(other, 'exit');
   const child = spawn(process.execPath, ['--import', pathToFileURL(guard).href, '-e', code], {
     env: { ...env, ROTUNDA_CONTAINER: `${pod}/own` },
     stdio: 'ignore',
   });
-  assert.deepEqual(await once(child, 'exit'), [7, null]);
-  assert.deepEqual(await otherEnded, [null, 'SIGTERM']);
+  t.after(() => child.kill('SIGKILL'));
+  assert.deepEqual(await ended(child), { code: 7, signal: null });
+  assert.deepEqual(await ended(other), { code: null, signal: 'SIGTERM' });
 });

@@ -210,7 +210,7 @@ function get(host: string, port: number, path: string, servername = '', client?:
   const identity = client === undefined ? {} : { cert: pem(client), key: encodePrivateKey(client.key) };
   return new Promise((resolve, reject) => {
     const sent = request(
-      { host, port, path, servername, agent: false, rejectUnauthorized: false, ...identity },
+      { host, port, path, servername, agent: false, rejectUnauthorized: false, timeout: PATIENCE_MS, ...identity },
       response => {
         const peer = (response.socket as import('node:tls').TLSSocket).getPeerCertificate().raw;
         let text = '';
@@ -223,6 +223,7 @@ function get(host: string, port: number, path: string, servername = '', client?:
         });
       },
     );
+    sent.once('timeout', () => sent.destroy(new Error('no answer in time')));
     sent.once('error', reject);
     sent.end();
   });

@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { type Api, startApi } from '../../src/api/api.ts';
 import { NAMESPACES, PODS } from '../../src/kube/resource.ts';
 import { MANIFESTS } from '../../src/local/node.ts';
-import { eventually } from '../tools/eventually.ts';
+import { end, firstLine } from '../tools/child.ts';
+import { eventually, inTime } from '../tools/eventually.ts';
 import {
   atEnd,
   eventuallyPod,
@@ -45,13 +46,8 @@ async function setup(t: TestContext) {
   return { api, root, start };
 }
 
-const started = (child: ChildProcess) => once(child.stdout as NonNullable<ChildProcess['stdout']>, 'data');
-
-async function killed(child: ChildProcess): Promise<void> {
-  const exit = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exit;
-}
+const started = firstLine;
+const killed = (child: ChildProcess) => end(child, 'SIGKILL');
 
 /** All processes that a node with this root has started, whoever is their parent now. */
 function processesBelow(root: string): number[] {
@@ -116,9 +112,7 @@ test('a node that is killed finds its processes again', async t => {
     const found = processesBelow(root);
     return found.length === 1 && found[0] === pidOf(newer);
   });
-  const exit = once(third, 'exit');
-  third.kill('SIGTERM');
-  await exit;
+  await end(third);
   assert.deepEqual(processesBelow(root), [], 'a node that stops leaves nothing running');
 });
 
@@ -179,7 +173,7 @@ test('two nodes cannot run the same root', async t => {
   second.stderr.on('data', (chunk: Buffer) => {
     text += chunk.toString();
   });
-  const [code] = (await once(second, 'close')) as [number];
+  const [code] = (await inTime('the end of the second', once(second, 'close'))) as [number];
   assert.notEqual(code, 0);
   assert.match(text, /another process runs the node at/);
 });

@@ -17,6 +17,7 @@ import { fileConfig, installDefinitions } from '../../src/machine-config/testing
 import { CONTROLLER_CONFIGS } from '../../src/machine-config-api/controller-config.ts';
 import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS } from '../../src/machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG, MCO_NAMESPACE } from '../../src/machine-config-api/names.ts';
+import { end } from '../tools/child.ts';
 import { eventually, PATIENCE_MS } from '../tools/eventually.ts';
 
 const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
@@ -215,9 +216,7 @@ describe('the commands of machine configuration', () => {
 
   test('told to stop, all end cleanly, and the leases are free', async () => {
     for (const child of children) {
-      const ended = once(child, 'exit') as Promise<[number | null]>;
-      child.kill('SIGTERM');
-      assert.equal((await ended)[0], 0, child.spawnargs.join(' '));
+      assert.equal((await end(child)).code, 0, child.spawnargs.join(' '));
     }
     assert.equal(await holder('machine-config'), undefined);
     assert.equal(await holder('machine-config-controller'), undefined);
@@ -255,7 +254,7 @@ function get(url: string, ca: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const asked = request(
       url,
-      { ca, headers: { accept: 'application/vnd.coreos.ignition+json;version=3.4.0' } },
+      { ca, timeout: PATIENCE_MS, headers: { accept: 'application/vnd.coreos.ignition+json;version=3.4.0' } },
       answer => {
         let text = '';
         answer.setEncoding('utf8').on('data', (part: string) => (text += part));
@@ -264,6 +263,9 @@ function get(url: string, ca: string): Promise<string> {
         );
       },
     );
-    asked.on('error', reject).end();
+    asked
+      .on('timeout', () => asked.destroy(new Error('no answer in time')))
+      .on('error', reject)
+      .end();
   });
 }

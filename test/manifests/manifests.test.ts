@@ -12,6 +12,7 @@ import { buildProgram } from '../../src/cli/program.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
 import { VERSION } from '../../src/kube/version.ts';
 import { MANIFESTS } from '../cluster/installed.ts';
+import { PATIENCE_MS } from '../tools/eventually.ts';
 import { findKubectl } from '../tools/kubectl.ts';
 
 const kubectl = await findKubectl();
@@ -33,7 +34,12 @@ interface Manifest extends KubeObject {
 describe('manifests', { skip: 'missing' in kubectl && kubectl.missing }, () => {
   const render = (folder: string): Manifest[] => {
     const tool = 'program' in kubectl ? kubectl.program : '';
-    const text = execFileSync(tool, ['kustomize', folder], { encoding: 'utf8', maxBuffer: 1 << 26, stdio: 'pipe' });
+    const text = execFileSync(tool, ['kustomize', folder], {
+      encoding: 'utf8',
+      maxBuffer: 1 << 26,
+      stdio: 'pipe',
+      timeout: PATIENCE_MS,
+    });
     return (loadAll(text) as Manifest[]).filter(Boolean);
   };
   const idOf = ({ kind, metadata }: Manifest) => `${kind} ${metadata?.namespace ?? ''}/${metadata?.name}`;

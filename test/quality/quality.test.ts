@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
+import { PATIENCE_MS } from '../tools/eventually.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 
@@ -10,7 +11,11 @@ for (const [what, script] of [
   ['types check', 'types'],
 ] as const) {
   test(what, () => {
-    const { status, stdout, stderr } = spawnSync('npm', ['run', '-s', script], { cwd: root, encoding: 'utf8' });
+    const { status, stdout, stderr } = spawnSync('npm', ['run', '-s', script], {
+      cwd: root,
+      encoding: 'utf8',
+      timeout: PATIENCE_MS,
+    });
     assert.equal(status, 0, stdout + stderr);
   });
 }

@@ -27,7 +27,8 @@ import { encodeCertificates, encodePrivateKey } from '../../src/pki/pem.ts';
 import { RESOURCE_DIRECTORY } from '../../src/staticpod/config.ts';
 import { type NodeStatus, readNodeStatus } from '../../src/staticpod/node-status.ts';
 import type { StaticPodOperatorStatus } from '../../src/staticpod/operator.ts';
-import { eventually } from '../tools/eventually.ts';
+import { end, firstLine } from '../tools/child.ts';
+import { eventually, inTime, PATIENCE_MS } from '../tools/eventually.ts';
 import {
   addressOf,
   adminKubeconfig,
@@ -106,11 +107,7 @@ export class Cluster {
 
   async startSupervisor(): Promise<void> {
     const child = this.#start('supervisor');
-    const [said] = (await Promise.race([
-      once(child.stdout as NonNullable<typeof child.stdout>, 'data'),
-      once(child, 'exit'),
-    ])) as [unknown];
-    if (String(said) !== 'ready\n') throw new Error(`the supervisor did not start: ${this.log('supervisor')}`);
+    await firstLine(child, () => this.log('supervisor'));
   }
 
   startOperator(): void {
@@ -121,10 +118,7 @@ export class Cluster {
   async kill(program: Program): Promise<void> {
     const child = this.#children.get(program);
     this.#children.delete(program);
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const exit = once(child, 'exit');
-    child.kill('SIGKILL');
-    await exit;
+    if (child !== undefined) await end(child, 'SIGKILL');
   }
 
   pid(program: Program): number {
@@ -135,7 +129,8 @@ export class Cluster {
   async requests(): Promise<Record<string, number>> {
     const child = this.#children.get('supervisor');
     child?.send('requests');
-    const [counts] = (await once(child as ChildProcess, 'message')) as [Record<string, number>];
+    const answer = once(child as ChildProcess, 'message') as Promise<[Record<string, number>]>;
+    const [counts] = await inTime('the counts of the supervisor', answer, () => this.log('supervisor'));
     return counts;
   }
 
@@ -317,7 +312,7 @@ export function fingerprint({ chain }: CertificateAndKey): string {
 function ask(host: string, path: string): Promise<{ peer: string; text: string }> {
   return new Promise((resolve, reject) => {
     const sent = request(
-      { host, port: PORT, path, servername: '', agent: false, rejectUnauthorized: false },
+      { host, port: PORT, path, servername: '', agent: false, rejectUnauthorized: false, timeout: PATIENCE_MS },
       response => {
         const { raw } = (response.socket as TLSSocket).getPeerCertificate();
         const chunks: Buffer[] = [];
@@ -328,6 +323,7 @@ function ask(host: string, path: string): Promise<{ peer: string; text: string }
         response.once('error', reject);
       },
     );
+    sent.once('timeout', () => sent.destroy(new Error('no answer in time')));
     sent.once('error', reject);
     sent.end();
   });

@@ -3,9 +3,14 @@
  * busy or stopped for a while does not come near it.
  */
 export const PATIENCE_MS = 10 * 60_000;
+/** The same in a file that has waited in vain before. It has failed; what else is broken is to be told soon. */
+const LESS_PATIENCE_MS = 60_000;
 const LOOK_EVERY_MS = 20;
 
+let hasWaitedInVain = false;
+
 type Find<T> = () => Promise<T | undefined | false> | T | undefined | false;
+type Detail = () => string | Promise<string>;
 
 /**
  * Looks again and again until `find` gives something; what happens in the background has no signal to wait for. In vain, it says what was
@@ -14,23 +19,19 @@ type Find<T> = () => Promise<T | undefined | false> | T | undefined | false;
 export async function eventually<T>(
   what: string,
   find: Find<T>,
-  detail: () => string | Promise<string> = () => '',
+  detail: Detail = () => '',
   everyMs = LOOK_EVERY_MS,
 ): Promise<T> {
-  for (const giveUpAt = performance.now() + PATIENCE_MS; ; ) {
+  for (const giveUpAt = performance.now() + patienceMs(); ; ) {
     const found = await find();
     if (found !== undefined && found !== false) return found;
-    if (performance.now() > giveUpAt) throw new Error(`waited in vain for: ${what}\n${await detail()}`.trimEnd());
+    if (performance.now() > giveUpAt) throw await inVain(what, detail);
     await new Promise(resolve => setTimeout(resolve, everyMs));
   }
 }
 
 /** The same where a look may fail until all is well. */
-export async function eventuallyDespiteErrors<T>(
-  what: string,
-  find: Find<T>,
-  detail: () => string | Promise<string> = () => '',
-): Promise<T> {
+export async function eventuallyDespiteErrors<T>(what: string, find: Find<T>, detail: Detail = () => ''): Promise<T> {
   let last = '';
   const look = async () => {
     try {
@@ -41,4 +42,28 @@ export async function eventuallyDespiteErrors<T>(
     }
   };
   return eventually(what, look, async () => `${await detail()}\n${last}`);
+}
+
+/** What is promised, such as the end of a process; waited for as long as anything else. */
+export async function inTime<T>(what: string, promised: Promise<T>, detail: Detail = () => ''): Promise<T> {
+  const { promise: timeUp, resolve } = Promise.withResolvers<typeof LATE>();
+  const timer = setTimeout(resolve, patienceMs(), LATE);
+  try {
+    const first = await Promise.race([promised, timeUp]);
+    if (first === LATE) throw await inVain(what, detail);
+    return first;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const LATE = Symbol('late');
+
+function patienceMs(): number {
+  return hasWaitedInVain ? LESS_PATIENCE_MS : PATIENCE_MS;
+}
+
+async function inVain(what: string, detail: Detail): Promise<Error> {
+  hasWaitedInVain = true;
+  return new Error(`waited in vain for: ${what}\n${await detail()}`.trimEnd());
 }

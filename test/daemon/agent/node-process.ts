@@ -15,6 +15,7 @@ import { machineConfigController } from '../../../src/machine-config/controller/
 import { installDefinitions } from '../../../src/machine-config/testing.ts';
 import { MACHINE_CONFIGS, type MachineConfig } from '../../../src/machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_STATE, DESIRED_CONFIG, MCO_NAMESPACE } from '../../../src/machine-config-api/names.ts';
+import { end } from '../../tools/child.ts';
 import { eventually } from '../../tools/eventually.ts';
 import { WORKER } from './scene.ts';
 
@@ -153,12 +154,7 @@ export class ProcessNode {
 
   /** At once, as by kill -9, or as told. Resolves with the exit code when the process is gone. */
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<number | null> {
-    const running = this.#process;
-    if (running === undefined || running.exitCode !== null || running.signalCode !== null)
-      return running?.exitCode ?? null;
-    const gone = new Promise<number | null>(resolve => running.once('exit', resolve));
-    running.kill(signal);
-    return gone;
+    return this.#process === undefined ? null : (await end(this.#process, signal)).code;
   }
 
   async target(wanted: MachineConfig): Promise<void> {

@@ -5,7 +5,6 @@
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,6 +16,8 @@ import { snapshot } from '../../../src/daemon/apply/snapshot.test-support.ts';
 import { readStored } from '../../../src/daemon/apply/stored.ts';
 import { localHost } from '../../../src/daemon/host/local.ts';
 import type { Host } from '../../../src/daemon/host.ts';
+import { end } from '../../tools/child.ts';
+import { inTime } from '../../tools/eventually.ts';
 import { config, furnish, SHIPPED } from './configs.ts';
 
 const POINTS = Number(process.env['ROTUNDA_CRASH_POINTS'] ?? 40);
@@ -86,19 +87,17 @@ async function killedIn(root: string, change: number, afterMs: number): Promise<
   const updater = spawn(process.execPath, [join(import.meta.dirname, 'updater.ts'), root], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const ended = once(updater, 'exit');
-  await new Promise<void>(resolve => {
+  const begun = new Promise<void>(resolve => {
     let changes = 0;
     updater.stdout.on('data', (chunk: Buffer) => {
       changes += chunk.length;
       if (changes >= change) resolve();
     });
-    void ended.then(() => resolve());
+    updater.once('exit', () => resolve());
   });
+  await inTime(`change ${change} of the updater`, begun);
   await wait(afterMs);
-  updater.kill('SIGKILL');
-  const [code, signal] = (await ended) as [number | null, string | null];
-  assert.deepEqual([code, signal], [null, 'SIGKILL'], 'the updater ended by itself');
+  assert.deepEqual(await end(updater, 'SIGKILL'), { code: null, signal: 'SIGKILL' }, 'the updater ended by itself');
 }
 
 /** A course of random numbers that a seed repeats (mulberry32). */
