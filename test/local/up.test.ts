@@ -1,7 +1,6 @@
 /** `rotunda up` with a real etcd where there is one: it survives being killed, says how it is, and comes down. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
@@ -22,12 +21,17 @@ import { CONTROLLER_LEASE, OPERATOR_LEASE as MCO_LEASE } from '../../src/machine
 import { decodeReceipts, NODE_RECEIPTS } from '../../src/trust/receipts.ts';
 import { findEtcd, NO_ETCD } from '../etcd/binary.ts';
 import { LoadClient } from '../etcd/load.ts';
-import { eventually } from '../tools/eventually.ts';
+import { end, firstLine } from '../tools/child.ts';
+import { eventually, inTime, PATIENCE_MS } from '../tools/eventually.ts';
 
 const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
 const binary = findEtcd();
 const ETCD_CA = 'configmaps/etcd-all-bundles/server-ca-bundle.crt';
 const LEASES_OF_UP = [OPERATOR_LEASE, ETCD_LEASE, MCO_LEASE, CONTROLLER_LEASE];
+
+function run(args: readonly string[], env = process.env) {
+  return spawnSync(process.execPath, [main, ...args], { encoding: 'utf8', env, timeout: PATIENCE_MS });
+}
 
 class Up {
   readonly dir: string;
@@ -51,28 +55,19 @@ class Up {
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.progress += text;
     });
-    let text = '';
-    for await (const chunk of child.stdout.setEncoding('utf8')) {
-      text += chunk;
-      if (text.includes('\n')) return text;
-    }
-    throw new Error(`rotunda up ended before it was ready:\n${this.progress}`);
+    return firstLine(child, () => this.progress);
   }
 
   async kill(signal: NodeJS.Signals): Promise<void> {
-    const child = this.#child as ChildProcess;
-    const ended = once(child, 'exit');
-    child.kill(signal);
-    await ended;
+    await end(this.#child as ChildProcess, signal);
   }
 
   run(command: 'down' | 'status', ...args: readonly string[]): { status: number | null; stdout: string } {
-    return spawnSync(process.execPath, [main, command, '--dir', this.dir, ...args], { encoding: 'utf8' });
+    return run([command, '--dir', this.dir, ...args]);
   }
 
   verify(...args: readonly string[]) {
-    const words = [main, 'verify', '--kubeconfig', join(this.dir, 'kubeconfig'), '-o', 'json', ...args];
-    const { status, stdout } = spawnSync(process.execPath, words, { encoding: 'utf8' });
+    const { status, stdout } = run(['verify', '--kubeconfig', join(this.dir, 'kubeconfig'), '-o', 'json', ...args]);
     return { status, edges: (JSON.parse(stdout) as { edges: VerifiedEdge[] }).edges };
   }
 
@@ -93,11 +88,12 @@ class Up {
     const child = spawn(process.execPath, [main, name, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
     t.after(() => child.kill('SIGKILL'));
     const lines = createInterface({ input: child.stdout });
-    const says = async (wanted: RegExp): Promise<Record<string, unknown>> => {
+    const look = async (wanted: RegExp): Promise<Record<string, unknown>> => {
       for await (const line of lines) if (wanted.test(line)) return JSON.parse(line) as Record<string, unknown>;
       throw new Error(`${name} ended without saying ${wanted}`);
     };
-    return { says };
+    const says = (wanted: RegExp) => inTime(`${wanted} of ${name}`, look(wanted));
+    return { says, end: () => end(child, 'SIGKILL') };
   }
 
   async kube(t: TestContext): Promise<HttpKube> {
@@ -199,6 +195,8 @@ describe('rotunda up', () => {
         ['kubelet', 'kubeconfig', 'started'],
       ],
     );
+    // It would take the lease that is given back below, and keep it.
+    await second.end();
     verifyDisks(up, up.copyOfNodes(t));
     await verifySilence(up, kube);
     // A day of ten seconds is one for etcd's chains too: five years are 1825 of them.
@@ -209,7 +207,7 @@ describe('rotunda up', () => {
 
     const transitions = async () => (await kube.get(LEASES, OPERATOR_LEASE)).spec?.leaseTransitions;
     const before = await transitions();
-    const other = spawnSync(process.execPath, [main, 'up', '--dir', up.dir], { encoding: 'utf8', env });
+    const other = run(['up', '--dir', up.dir], env);
     assert.equal(other.status, 1);
     assert.match(other.stderr, /\nerror: another process runs the cluster in \S+\n$/);
     await up.kill('SIGKILL');
@@ -288,7 +286,7 @@ describe('rotunda up', () => {
     const dir = mkdtempSync(join(tmpdir(), 'rotunda-up-'));
     try {
       for (const command of ['down', 'status']) {
-        const { status, stderr } = spawnSync(process.execPath, [main, command, '--dir', dir], { encoding: 'utf8' });
+        const { status, stderr } = run([command, '--dir', dir]);
         assert.deepEqual([status, stderr], [1, `error: there is no cluster in ${dir}\n`]);
       }
     } finally {
