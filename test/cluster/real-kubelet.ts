@@ -18,7 +18,7 @@ import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, join } from 'node:path';
 import type { Pod } from 'kubernetes-types/core/v1.d.ts';
 import { nodeAddress } from '../../src/local/addresses.ts';
-import { installPackage } from '../tools/debian.ts';
+import { installPackages } from '../tools/debian.ts';
 import { eventuallyDespiteErrors as eventually, PATIENCE_MS } from '../tools/eventually.ts';
 
 const NAMESPACE = 'k8s.io';
@@ -31,7 +31,7 @@ export function missingForContainers(): string | undefined {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'containers need root on Linux';
   if (findProgram('containerd') === undefined || findProgram('runc') === undefined) {
     try {
-      installPackage('containerd');
+      installPackages('containerd');
     } catch {
       return 'there is no containerd here, and it cannot be installed';
     }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import type { AxeResults } from 'axe-core';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
-import { installPackage } from '../tools/debian.ts';
+import { installPackages } from '../tools/debian.ts';
 
 /** Where screenshots are kept; not part of the repository. */
 const ARTEFACTS = new URL('../../artifacts/console/', import.meta.url).pathname;
@@ -24,7 +24,7 @@ export function findChromium(): string | undefined {
   const found = onPath('chromium');
   if (found !== undefined) return found;
   try {
-    installPackage('chromium');
+    installPackages('chromium');
   } catch {
     return undefined;
   }

@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { installPackage } from '../tools/debian.ts';
+import { installPackages } from '../tools/debian.ts';
 
 /** The `etcd` of this machine, installed with the package client where that is possible; undefined: there is none. */
 export function findEtcd(): string | undefined {
@@ -24,7 +24,7 @@ function onPath(name: string): string | undefined {
 
 function install(): boolean {
   try {
-    installPackage('etcd-server');
+    installPackages('etcd-server');
     return true;
   } catch {
     return false;

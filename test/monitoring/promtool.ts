@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { installPackage } from '../tools/debian.ts';
+import { installPackages } from '../tools/debian.ts';
 import { PATIENCE_MS } from '../tools/eventually.ts';
 
 export type Found = { readonly program: string } | { readonly missing: string };
@@ -8,7 +8,7 @@ export type Found = { readonly program: string } | { readonly missing: string };
 export function findPromtool(): Found {
   if (works()) return { program: 'promtool' };
   try {
-    installPackage('prometheus');
+    installPackages('prometheus');
   } catch (error) {
     return {
       missing: `no promtool on the PATH; from Debian's package prometheus: ${(error as Error).message.split('\n', 1)[0]}`,

@@ -16,7 +16,7 @@ const BUILD = `
   root=$1 half=$2 finish=$3
   shift 3
   if [ -e "$root" ]; then exit; fi
-  timeout --kill-after=5 ${BUILD_SECONDS} mmdebstrap "$@"
+  mmdebstrap "$@"
   chroot "$half" sh -euc "$finish"
   mv "$half" "$root"
 `;
@@ -43,8 +43,10 @@ export async function debianRoot(packages: readonly string[], finish: string): P
     const flags = ['--quiet', '--variant=essential', `--include=${packages.join(',')}`];
     const excluded = NOT_NEEDED.map(pattern => `--dpkgopt=path-exclude=${pattern}`);
     const bootstrap = [...flags, ...excluded, suite, half, ...mirrorOf(suite)];
+    const lock = ['--wait', String(2 * BUILD_SECONDS), join(cache, '.lock')];
+    const limit = ['timeout', '--kill-after=5', String(BUILD_SECONDS)];
     const shell = ['sh', '-euc', BUILD, 'sh', root, half, finish];
-    await run('flock', [join(cache, '.lock'), ...shell, ...bootstrap], { maxBuffer: BUILD_OUTPUT_LIMIT });
+    await run('flock', [...lock, ...limit, ...shell, ...bootstrap], { maxBuffer: BUILD_OUTPUT_LIMIT });
   } finally {
     rmSync(half, { recursive: true, force: true });
   }

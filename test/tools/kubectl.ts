@@ -3,13 +3,10 @@ import { mkdirSync, renameSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { installPackage } from './debian.ts';
+import { installPackages } from './debian.ts';
 import { PATIENCE_MS } from './eventually.ts';
 
 const run = promisify(execFile);
-/** Building takes about three minutes on two cores when nothing is cached. */
-const BUILD_TIMEOUT_MS = 3 * PATIENCE_MS;
-
 export type Found = { readonly program: string } | { readonly missing: string };
 
 /** kubectl from the PATH, else built from its Go module into a cache, else from Debian's packages. */
@@ -42,16 +39,17 @@ async function works(program: string): Promise<boolean> {
   }
 }
 
+/** Takes about three minutes on two cores when nothing is cached. */
 async function build(target: string): Promise<string> {
   mkdirSync(join(target, '..'), { recursive: true });
   const half = `${target}.${process.pid}`;
   const cwd = join(import.meta.dirname, 'kubectl');
-  await run('go', ['build', '-trimpath', '-o', half, '.'], { cwd, timeout: BUILD_TIMEOUT_MS, maxBuffer: 1 << 24 });
+  await run('go', ['build', '-trimpath', '-o', half, '.'], { cwd, timeout: PATIENCE_MS, maxBuffer: 1 << 24 });
   renameSync(half, target);
   return target;
 }
 
 async function fromDebian(): Promise<string> {
-  installPackage('kubernetes-client');
+  installPackages('kubernetes-client');
   return 'kubectl';
 }

@@ -5,7 +5,7 @@ import { globSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writ
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { installPackage } from './debian.ts';
+import { installPackages } from './debian.ts';
 import { PATIENCE_MS } from './eventually.ts';
 
 /** Files that machines of a test share, as they were made: the upper ones hide the lower ones. Topmost first. */
@@ -28,15 +28,11 @@ const LONGEST_CONSOLE = 1 << 16;
 export function nspawnProblem(): string | undefined {
   if (process.platform !== 'linux') return 'systemd-nspawn needs Linux';
   if (process.getuid?.() !== 0) return 'systemd-nspawn needs root';
-  for (const [program, name] of [
-    ['systemd-nspawn', 'systemd-container'],
-    ['mmdebstrap', 'mmdebstrap'],
-  ] as const) {
-    if (spawnSync(program, ['--version']).error === undefined) continue;
+  if (['systemd-nspawn', 'mmdebstrap'].some(program => spawnSync(program, ['--version']).error !== undefined)) {
     try {
-      installPackage(name);
+      installPackages('systemd-container', 'mmdebstrap');
     } catch (error) {
-      return `${program} is not here and could not be installed: ${(error as Error).message}`;
+      return `systemd-nspawn and mmdebstrap are not here and could not be installed: ${(error as Error).message}`;
     }
   }
   const dir = mkdtempSync(join(tmpdir(), `${PREFIX}-${process.pid}-`));
