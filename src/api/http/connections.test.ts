@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { request } from 'node:https';
+import { connect as connectTcp } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { days } from '../../kube/duration.ts';
@@ -80,6 +81,18 @@ describe('connections to the API', () => {
       session.close();
       assert.equal(await askHttp1('/api/v1/namespaces', { ...client, maxVersion }), 401, `HTTP/1.1, ${maxVersion}`);
     }
+  });
+
+  // Twenty times as long as it takes, and a third of what a handshake may.
+  it('end with the server, also those that never shake hands', { timeout: 60_000 }, async () => {
+    const own = await startApi();
+    const silent = connectTcp(Number(new URL(own.url).port), '127.0.0.1');
+    const later = connect(own.url, options);
+    const ends = [once(silent, 'close'), once(later, 'close')];
+    // They are accepted in their order.
+    await once(later, 'remoteSettings');
+    await own.close();
+    await Promise.all(ends);
   });
 
   async function forged(): Promise<ClientCertificate> {

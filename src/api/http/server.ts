@@ -173,6 +173,12 @@ const MAX_CHAIN_LENGTH = 10;
 function trackConnections(server: Http2SecureServer): { finish(): void; destroy(): void } {
   const sockets = new Set<TLSSocket>();
   const sessions = new Set<Http2Session>();
+  /** All of them, also those that have not shaken hands, and may never do. */
+  const accepted = new Set<Socket>();
+  server.on('connection', socket => {
+    accepted.add(socket);
+    socket.once('close', () => accepted.delete(socket));
+  });
   // First of all listeners: OpenSSL has looked at the client certificate, and where a CA of ours has the name of its issuer
   // but not the key, the failure is left in a queue in which the next read would find it and break the connection. Reading
   // the certificate empties the queue.
@@ -193,7 +199,7 @@ function trackConnections(server: Http2SecureServer): { finish(): void; destroy(
     },
     destroy() {
       for (const session of sessions) session.destroy();
-      for (const socket of sockets) socket.destroy();
+      for (const socket of [...sockets, ...accepted]) socket.destroy();
     },
   };
 }
