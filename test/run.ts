@@ -8,8 +8,9 @@ import { cpus } from 'node:os';
 import { type Counts, sum, writeCounts } from './runner/counts.ts';
 import { runApart } from './runner/run-apart.ts';
 
-/** Longest time one test file may take, in milliseconds. */
+/** Longest time one test file may take, in milliseconds; with a real control plane there is more to wait for. */
 const FILE_TIMEOUT_MS = 20 * 60_000;
+const REAL_FILE_TIMEOUT_MS = 30 * 60_000;
 
 /** Longest time all of them may take: who waits for the last line gets it, with the names of the files that are to blame for its late coming. */
 const WHOLE_TIMEOUT_MS = 40 * 60_000;
@@ -62,7 +63,8 @@ await new Promise(resolve => process.stdout.write(`${writeCounts(total)}\n`, res
 process.exit(total.failed > 0 || total.passed + total.skipped === 0 ? 1 : 0);
 
 async function runAndTell(name: string, files: readonly string[]): Promise<void> {
-  const signal = AbortSignal.any([whole, AbortSignal.timeout(FILE_TIMEOUT_MS)]);
+  const limitMs = name.startsWith(REAL_CONTROL_PLANE) ? REAL_FILE_TIMEOUT_MS : FILE_TIMEOUT_MS;
+  const signal = AbortSignal.any([whole, AbortSignal.timeout(limitMs)]);
   const outcome = await runApart(name, files, signal);
   results.push(outcome);
   console.log(outcome.text);

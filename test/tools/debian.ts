@@ -21,5 +21,10 @@ export function installPackages(...names: readonly string[]): void {
   // apt-get running, and the lock with it.
   const lock = ['--wait', String(LIMIT_SECONDS), LOCK];
   const limit = ['timeout', '--kill-after=5', String(LIMIT_SECONDS)];
-  execFileSync('flock', [...lock, ...limit, 'sh', '-c', INSTALL, 'sh', ...names], { env, stdio: 'ignore' });
+  try {
+    execFileSync('flock', [...lock, ...limit, 'sh', '-c', INSTALL, 'sh', ...names], { env, stdio: 'ignore' });
+  } catch (error) {
+    const { status, signal } = error as { status?: number; signal?: string };
+    throw new Error(`apt-get did not install ${names.join(' and ')}: ${status ?? signal}`, { cause: error });
+  }
 }
