@@ -81,15 +81,18 @@ export class Evidence implements Receipts {
       case 'agent':
         return counted.map(node => receipt(node, 'reported', reportedBy(node, process, means.files, ca)));
       case 'revision': {
-        const running = this.#sources.revisions().flatMap(({ nodeName, revision }) => {
-          const node = counted.find(({ metadata }) => metadata?.name === nodeName);
-          return node === undefined ? [] : [{ node, revision }];
+        const revisions = this.#sources.revisions();
+        const found = counted.map(async node => {
+          const running = revisions.filter(({ nodeName }) => nodeName === node.metadata?.name);
+          // A node that exists is counted; also one that the status does not name, or not yet.
+          if (running.length === 0) return [receipt(node, 'started', missing('is not known to run any revision'))];
+          return Promise.all(
+            running.map(async ({ revision }) =>
+              receipt(node, 'started', inRevision(await this.#sources.copyOf(means.bundle, revision), revision, ca)),
+            ),
+          );
         });
-        return Promise.all(
-          running.map(async ({ node, revision }) =>
-            receipt(node, 'started', inRevision(await this.#sources.copyOf(means.bundle, revision), revision, ca)),
-          ),
-        );
+        return (await Promise.all(found)).flat();
       }
       case 'pod': {
         const pods = await this.#sources.podsOf(process);
@@ -181,6 +184,6 @@ export function isWaived({ metadata, status }: Node): boolean {
   const since = parseRfc3339(metadata?.annotations?.[WAIVED] ?? '');
   if (since === undefined) return false;
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-  const changed = parseRfc3339(String(ready?.lastTransitionTime ?? ''));
+  const changed = parseRfc3339(ready?.lastTransitionTime ?? '');
   return changed === undefined || floorToMs(changed) <= floorToMs(since);
 }
