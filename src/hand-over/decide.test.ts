@@ -475,6 +475,18 @@ describe('stopped between two writes', () => {
       because: 'waiting for y',
     },
     {
+      name: 'replaced and due again, next would end too soon: the new one is what the hand-over waits for',
+      question: {
+        ...SIGNING,
+        current: THIRD,
+        next: ca('signer@2', days(12)),
+        due: 'missing notAfter',
+        ...about(THIRD, ...LATE),
+      },
+      gist: 'Distributing begin-again hold',
+      because: 'the next signer would end too soon',
+    },
+    {
       name: 'taken back while leaves are not of the one in use: they wait for its receipts',
       question: { ...SIGNING, current: THIRD, next: NEXT, isTakenBack: true, ...about(THIRD, ...LATE) },
       gist: 'Signing discard hold waits for y',

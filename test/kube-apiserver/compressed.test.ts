@@ -1,5 +1,6 @@
 /**
- * Real handshakes over every edge of the trust graph while every leaf rotates at least four times and every signer at least once:
+ * The timed rule (spec 10, T-5): real handshakes over every edge of the trust graph while every leaf rotates at least four times and
+ * every signer at least once:
  * those with a life of months by themselves, in days of seconds; those with a life of years because their annotations are
  * removed, in longer days, so that leaves wait until the new signers have spread. No handshake may fail.
  */
@@ -180,6 +181,7 @@ async function startWith(dayMs: number, dir?: string): Promise<void> {
   cluster = await startTestCluster({
     controlPlane: 1,
     dayMs,
+    handOver: 'clock',
     parts: [kubeApiserverPart],
     ...(dir === undefined ? {} : { dir }),
   });
