@@ -249,6 +249,29 @@ describe('started: what a pod says of itself', () => {
   });
 });
 
+describe('reloaded: pods with the bundle of a service account', () => {
+  const rereads = { withinMs: 120_000, source: 'somebody' };
+  const edge = edgeOf(
+    { nodes: 'all', verifiesWith: { object: BUNDLE, elsewhere: { file: '/f', takes: 'watch', by: 'x', rereads } } },
+    { presents: { object: LEAF } },
+  );
+  const world = (seconds: number, ...cas: Certificate[]): World => ({
+    graph: () => graphOf(edge),
+    nodesWithTokens: async () => new Set(['w']),
+    bundle: () => ({ data: { [BUNDLE_KEY]: encodeCertificates(cas) } }),
+    now: () => new Date(NEXT.notBefore.getTime() + seconds * 1000),
+  });
+
+  test('count on nodes that have such pods, when they have had the time they need', async () => {
+    assert.deepEqual(await said(world(121, OLD, NEXT)), ['client on w reloaded yes: reads again within 2m0s']);
+    assert.deepEqual(await said(world(120, OLD, NEXT)), [
+      'client on w reloaded no: may not have read again yet, which it does within 2m0s',
+    ]);
+    assert.deepEqual(await said(world(1000, OLD)), ['client on w reloaded no: it is not published yet']);
+    assert.deepEqual(await said({ ...world(0), nodesWithTokens: async () => new Set() }), []);
+  });
+});
+
 describe('a waiver (HO-7)', () => {
   const AT = '2026-01-01T00:00:00Z';
   const withReady = (status: string, lastTransitionTime: string): Node => ({
@@ -259,7 +282,8 @@ describe('a waiver (HO-7)', () => {
     ['a node that nobody waived', node('a'), false],
     ['a node that was waived', node('a', { [WAIVED]: AT }), true],
     ['a time that cannot be read waives nothing', node('a', { [WAIVED]: 'yes' }), false],
-    ['a node that is away', withReady('Unknown', '2026-01-01T00:00:01Z'), true],
+    ['a node that was away when it was waived, and is', withReady('Unknown', AT), true],
+    ['a node that has gone away since', withReady('Unknown', '2026-01-01T00:00:01Z'), false],
     ['a node that was ready before it was waived', withReady('True', AT), true],
     ['a node that has come back since', withReady('True', '2026-01-01T00:00:01Z'), false],
   ] as const) {
@@ -291,6 +315,9 @@ test('units that share a signer ask once', async () => {
     isIn: () => true,
     whereIs: () => ({ host: 'a', port: 1, serverName: '' }),
     revisions: () => [],
+    now: () => new Date(),
+    bundle: () => undefined,
+    nodesWithTokens: async () => new Set(),
     copyOf: async () => undefined,
     podsOf: async () => [],
     ask: async () => {

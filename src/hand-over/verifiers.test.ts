@@ -41,6 +41,8 @@ function textOf(means: Means): string {
       return `agent, ${means.files?.map(file => file.split('/').at(-1)).join() ?? 'process'}`;
     case 'pod':
       return `pod with ${means.bundle.name}`;
+    case 'rereads':
+      return `reads ${means.bundle.name} again within ${means.withinMs / 1000} s`;
     case 'nobody':
       return `nobody: ${means.why}`;
   }
@@ -138,14 +140,13 @@ describe('every signer of kube-apiserver has somebody who verifies', () => {
       'check-endpoints, node administrator on control-plane: revision with kube-apiserver-server-ca',
       'node administrator on control-plane: agent, localhost.kubeconfig',
     ],
-    'service-network-serving-signer': ['pod on all: nobody: kube-controller-manager brings it its CAs'],
+    'service-network-serving-signer': ['pod on all: reads kube-apiserver-server-ca again within 120 s'],
     'loadbalancer-serving-signer': [
       'kube-controller-manager on control-plane: pod with kube-apiserver-server-ca',
       'kube-scheduler on control-plane: pod with kube-apiserver-server-ca',
       'kubectl on anywhere: nobody: it may be anywhere',
       'kubelet on all: agent, process',
-      'node administrator on control-plane: agent, lb-ext.kubeconfig',
-      'node administrator on control-plane: agent, lb-int.kubeconfig',
+      'node administrator on control-plane: agent, lb-ext.kubeconfig,lb-int.kubeconfig',
     ],
     'localhost-recovery-serving-signer': [
       'cert-syncer, cert-regeneration-controller, watch-termination on control-plane: revision with kube-apiserver-server-ca',

@@ -7,8 +7,10 @@ import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
 import { MANAGED_NAMESPACE } from '../../kube-apiserver/namespaces.ts';
 import { SERVER_CA_DIGEST } from '../../machine-config-api/names.ts';
 import { serverCaDigest } from '../../machine-config-api/server-ca-digest.ts';
+import { readCertificates } from '../../pki/pem.ts';
 import { ensureFile } from '../../staticpod/node/atomic-write.ts';
 import { type Files, systemFiles } from '../../staticpod/node/files.ts';
+import { caDigest, encodeReceipts, NODE_RECEIPTS } from '../../trust/receipts.ts';
 import { CSR_SIGNER, INTERNAL_NAME } from '../cluster-inputs.ts';
 import { type LocalNode, MANIFESTS } from '../node.ts';
 import type { ClusterPart, PartContext } from '../part.ts';
@@ -145,6 +147,17 @@ function kubeconfig(server: string): string {
   });
 }
 
+/** Who hands a signer over counts them by this (spec 90, section 3); a bundle that cannot be read is no evidence of anything. */
+function receiptOf(name: string, ca: string): Record<string, string> {
+  try {
+    const cas = readCertificates(ca).certificates.map(caDigest);
+    const receipt = { process: name, file: mounted(name, 'ca.crt'), kind: 'started', cas } as const;
+    return { [NODE_RECEIPTS]: encodeReceipts([receipt]) };
+  } catch {
+    return {};
+  }
+}
+
 function pod({ name, flags }: Manager, ca: string): Pod {
   const access = `--kubeconfig=${mounted(name, 'kubeconfig')}`;
   return {
@@ -154,7 +167,7 @@ function pod({ name, flags }: Manager, ca: string): Pod {
       namespace: NAMESPACE,
       name,
       // Another CA is another manifest, so the mirror pod says with which bundle the running process began.
-      annotations: { [SERVER_CA_DIGEST]: serverCaDigest(Buffer.from(ca)) },
+      annotations: { [SERVER_CA_DIGEST]: serverCaDigest(Buffer.from(ca)), ...receiptOf(name, ca) },
     },
     spec: {
       hostNetwork: true,
