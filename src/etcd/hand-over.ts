@@ -51,6 +51,8 @@ export function decideHandOver(question: HandOverQuestion): HandOver {
     isTakenBack: false,
     isTurnedRound: false,
     leaves: [],
+    // Published before anybody is asked.
+    bundle: [wanted],
     retiring: [],
     receipts: () => receipts,
     lastTookMs: 0,

@@ -26,6 +26,7 @@ function receipt(verifier: string, isLoaded: boolean, kind: ReceiptKind = 'asked
 
 const OLD = ca('signer@1');
 const NEXT = ca('signer@2', LIFE_MS);
+const THIRD = ca('signer@3');
 const STEADY: FamilyQuestion = {
   current: OLD,
   next: undefined,
@@ -33,6 +34,8 @@ const STEADY: FamilyQuestion = {
   isTakenBack: false,
   isTurnedRound: false,
   leaves: [leaf('a', true), leaf('b', true)],
+  // Whatever is asked about is in it, unless a test says otherwise.
+  bundle: [OLD, NEXT, THIRD],
   retiring: [],
   receipts: () => undefined,
   lastTookMs: 0,
@@ -424,13 +427,18 @@ describe('taken over in the middle of a wait of upstream (HO-4)', () => {
 });
 
 describe('stopped between two writes', () => {
-  const THIRD = ca('signer@3');
   table([
     {
-      name: 'next is there and not in the bundle: nobody can have loaded it',
-      question: { ...DISTRIBUTING, ...about(NEXT, receipt('x', false), receipt('y', false)) },
-      gist: 'Distributing nothing follow waits for x,y',
-      because: 'waiting for x, y',
+      name: 'next is there and not in the bundle: who comes meanwhile would not get it, whatever all others say',
+      question: { ...DISTRIBUTING, bundle: [OLD], ...about(NEXT, ...READY) },
+      gist: 'Distributing nothing follow',
+      because: 'it is not in the bundle yet',
+    },
+    {
+      name: 'the same with a signer that somebody else has put in place: leaves stay',
+      question: { ...SIGNING, bundle: [OLD], ...about(NEXT, ...READY) },
+      gist: 'Signing nothing hold',
+      because: 'the signer is not in the bundle yet',
     },
     {
       name: 'the signer is written, next is still there: it goes, and leaves follow where everybody has it',

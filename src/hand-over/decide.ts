@@ -17,6 +17,8 @@ export interface FamilyQuestion {
   /** Somebody wants the signer before this one back, and it is still there and good for long enough (HO-6). */
   readonly isTurnedRound: boolean;
   readonly leaves: readonly FamilyLeaf[];
+  /** What the family's bundle holds: nobody who comes anew can have loaded what is not in it. */
+  readonly bundle: readonly Certificate[];
   /** CAs of the family that sign nothing any more and still stand in its bundle. */
   readonly retiring: readonly Certificate[];
   /** What the verifiers say about a CA; undefined: nobody has asked them yet. */
@@ -108,6 +110,7 @@ function decideNext(current: Certificate, next: Certificate, question: FamilyQue
   if (!isGood(next, question)) {
     return { ...waiting, write: 'begin-again', because: 'the next signer would end too soon' };
   }
+  if (!isInBundle(next, question)) return { ...waiting, because: 'it is not in the bundle yet' };
   const receipts = question.receipts(next);
   if (receipts === undefined) return { ...waiting, because: 'nobody has been asked yet' };
   const waitingFor = missingOf(receipts);
@@ -118,6 +121,8 @@ function decideNext(current: Certificate, next: Certificate, question: FamilyQue
 
 /** Signing: leaves follow, unless somebody has not loaded what would sign them, as in the middle of a wait of upstream's (HO-4). */
 function decideLeaves(current: Certificate, others: readonly FamilyLeaf[], question: FamilyQuestion): FamilyDecision {
+  if (!isInBundle(current, question))
+    return { ...decision('Signing', 'nothing', 'the signer is not in the bundle yet'), leaves: 'hold' };
   const receipts = question.receipts(current);
   if (receipts === undefined) return { ...decision('Signing', 'nothing', 'nobody has been asked yet'), leaves: 'hold' };
   const waitingFor = missingOf(receipts);
@@ -128,6 +133,10 @@ function decideLeaves(current: Certificate, others: readonly FamilyLeaf[], quest
     return { ...decision('Signing', 'nothing', `${endsFirst.name} ends soon`), leftBehind: waitingFor };
   }
   return { ...decision('Signing', 'nothing', waitingText(waitingFor)), leaves: 'hold', waitingFor };
+}
+
+function isInBundle({ der }: Certificate, { bundle }: FamilyQuestion): boolean {
+  return bundle.some(ca => ca.der.equals(der));
 }
 
 /** A verifier that was waived by name holds nothing up (HO-7). */

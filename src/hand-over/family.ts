@@ -81,6 +81,7 @@ export function stateOf(objects: FamilyObjects, policy: SignerConfig, now: Date)
   const previousPair = usable(previous, now);
   const [before] = previousPair?.chain ?? [];
   const isWanted = signer !== undefined && annotationsOf(signer)[TURNED_ROUND] !== undefined;
+  const held = certificatesOf(bundle);
   const known = [current, nextPair?.chain[0]].filter(certificate => certificate !== undefined);
   return {
     current,
@@ -90,14 +91,15 @@ export function stateOf(objects: FamilyObjects, policy: SignerConfig, now: Date)
     isTakenBack: next !== undefined && annotationsOf(next)[TAKEN_BACK] !== undefined,
     isTurnedRound: isWanted && before !== undefined && isGood(before, { now }) && !current?.der.equals(before.der),
     leaves: leaves.flatMap(secret => leafOf(secret, current, now)),
-    retiring: certificatesOf(bundle).filter(ca => ca.notAfter > now && !known.some(({ der }) => der.equals(ca.der))),
+    bundle: held,
+    retiring: held.filter(ca => ca.notAfter > now && !known.some(({ der }) => der.equals(ca.der))),
     lastTookMs: (signer && parseGoDuration(annotationsOf(signer)[TOOK] ?? '')) ?? 0,
   };
 }
 
 function leafOf(secret: Secret, current: Certificate | undefined, now: Date): FamilyLeaf[] {
   const leaf = certificateOf(secret);
-  if (leaf === undefined || leaf.notAfter <= now) return [];
+  if (leaf === undefined || leaf.notAfter < now) return [];
   return [
     {
       name: secret.metadata?.name ?? '',
