@@ -42,6 +42,7 @@ import { type AnyInformer, type CacheOptions, configCaches, configResources, Obj
 import { connectivityCheckReconcile } from './connectivity/checks.ts';
 import { type CopyRule, FIXED_COPIES } from './copies.ts';
 import { ensureCluster } from './ensure-cluster.ts';
+import { noteHandOverMode } from './hand-over-mode.ts';
 import { boundKeyReconcile } from './keys/bound-key-controller.ts';
 import { ACTIVE_SIGNING_KEY, NEXT_SIGNING_KEY, PUBLIC_KEYS } from './keys/bound-keys.ts';
 import { issuerReconcile } from './keys/issuer-controller.ts';
@@ -102,6 +103,7 @@ export interface KubeApiserverOperator {
   run(signal: AbortSignal): Promise<void>;
 }
 
+const DEFAULT_HAND_OVER: HandOverMode = 'receipts';
 const MINUTE = minutes(1);
 const NODE_KUBECONFIG_RESYNC_MS = minutes(5);
 /** Written by earlier releases under these names. */
@@ -121,6 +123,7 @@ export async function runKubeApiserverOperator(
 ): Promise<void> {
   const { kube, clock, log } = deps;
   await ensureCluster(kube, signal);
+  await noteHandOverMode(kube, deps.handOver ?? DEFAULT_HAND_OVER, signal);
   if (deps.dayMs !== undefined) await ensureRotationBase(kube, deps.dayMs, signal);
   const scale = await readRotationScale(kube, CONFIG_NAMESPACE, clock, message => log.warn({}, message));
   const dayMs = rotationDay(scale);
@@ -137,7 +140,7 @@ export async function runKubeApiserverOperator(
 export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApiserverOperator {
   const { kube, clock, keys, events, log, registry, versions, minReadyMs, keyAlgorithm } = deps;
   const program = { ...deps.program, keyAlgorithm };
-  const byReceipts = (deps.handOver ?? 'receipts') === 'receipts';
+  const byReceipts = (deps.handOver ?? DEFAULT_HAND_OVER) === 'receipts';
   const metrics = registry && controllerMetrics(registry);
   const cacheOptions: CacheOptions = { clock, onError: error => log.warn({ err: error }, 'watching failed') };
 

@@ -1,7 +1,7 @@
 /**
  * Ninety days in half a minute: a cluster with real controllers, whose day lasts less than half a second, does what the plan said
- * beforehand: every change that was planned comes, and none comes before the plan has it. How late a change is decides nothing, since
- * whatever comes late moves its successors; to the millisecond the plan is compared on a clock of its own, in its unit tests.
+ * beforehand, hand-overs by receipts included: every change that was planned comes, and none comes before the plan has it. How late a
+ * change is decides nothing, since whatever comes late moves its successors; to the millisecond the plan is compared on a clock of its own, in its unit tests.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -42,6 +42,7 @@ test('what the plan says is what then happens', async t => {
     [],
   );
   assert.ok(plan.events.length > 60, `${plan.events.length} events`);
+  assert.ok(plan.events.some(({ change, phase }) => change === 'hand-over' && phase === 'Signing'));
   const planned = Map.groupBy(
     plan.events.filter(({ change }) => change === 'signer' || change === 'certificate'),
     ({ object }) => objectText(object as ObjectRef),
@@ -106,11 +107,16 @@ function newCertificates(changes: readonly Change[], id: string): number[] {
   );
 }
 
-/** The objects as changes have left them. Only copies of revisions are ever deleted, and no plan reads those. */
+/**
+ * The objects as changes have left them. Only copies of revisions are ever deleted, and no plan reads those; and next signers, which are left
+ * out: a plan without one begins with it.
+ */
 function objectsAfter(objects: PlanObjects, changes: readonly Change[]): PlanObjects {
   const latest = new Map(changes.map(({ id, current }) => [id, current]));
   const now = <T extends KubeObject>(kind: 'Secret' | 'ConfigMap', all: readonly T[]) =>
-    all.map(object => (latest.get(idOf(kind, object)) as T | undefined) ?? object);
+    all
+      .filter(({ metadata }) => !metadata?.name?.endsWith('-signer-next'))
+      .map(object => (latest.get(idOf(kind, object)) as T | undefined) ?? object);
   return {
     ...objects,
     secrets: now('Secret', objects.secrets),

@@ -9,6 +9,7 @@ export interface ForecastFlags extends SourceFlags {
   readonly days: string;
   readonly force?: readonly string[] | undefined;
   readonly now?: string | undefined;
+  readonly handOver?: string | undefined;
   readonly output: string;
 }
 
@@ -24,7 +25,8 @@ export function addPlan(program: Command): void {
     .description(
       "Runs the real rotation rules over a copy of the cluster's objects on a clock of its own, and prints everything that will happen:\n" +
         'when, to which object, why, and which processes on which nodes reload or restart for it. With --force it answers "what if I\n' +
-        'regenerate this now". Needs no private keys and writes nothing.',
+        'regenerate this now". A signer that is handed over is first distributed and then signs, as PHASE says, and everybody counts as\n' +
+        'having loaded what was rolled out. Needs no private keys and writes nothing.',
     );
   withForecastFlags(command)
     .option('--only-effects', 'leave out what changes no process on any node')
@@ -51,6 +53,10 @@ export function withForecastFlags(command: Command): Command {
       '--force <object>',
       'as if secret/<namespace>/<name> were regenerated now; repeatable, or joined by commas',
       listed,
+    )
+    .option(
+      '--hand-over <how>',
+      'as if new signers signed by receipts (once everybody has loaded them) or by the clock (default: as the operator says it does)',
     )
     .option('--now <time>', 'begin at this moment, RFC 3339 (default: the clock)');
 }

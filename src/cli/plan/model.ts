@@ -1,3 +1,4 @@
+import type { Phase } from '../../hand-over/decide.ts';
 import type { EffectKind } from '../../trust/effect.ts';
 import type { ObjectRef } from '../../trust/object.ts';
 
@@ -18,10 +19,14 @@ export interface Plan {
 export interface PlanEvent {
   readonly at: string;
   readonly change: PlanChange;
+  /** Of the hand-over that it belongs to: `Distributing`: a signer is made known; `Signing`: it begins to sign, and leaves follow. */
+  readonly phase?: HandOverPhase | undefined;
   readonly object?: ObjectRef | undefined;
   readonly reason: string;
   readonly effects: readonly PlanEffect[];
 }
+
+export type HandOverPhase = Extract<Phase, 'Distributing' | 'Signing'>;
 
 export type PlanChange = 'signer' | 'certificate' | 'bundle' | 'hand-over' | 'derived' | 'rollout' | 'reboot' | 'fail';
 

@@ -1,5 +1,6 @@
 import { type ObjectRef, objectText } from '../../trust/object.ts';
 import { wholeNumberFrom } from '../flag-values.ts';
+import { handOverFrom } from '../hand-over-flag.ts';
 import { withSource } from '../inventory/open.ts';
 import { nowFrom } from '../moment.ts';
 import { objectRefFrom } from '../object-refs.ts';
@@ -10,7 +11,7 @@ import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
 import type { PlanFlags } from './command.ts';
 import { handBackNote } from './hand-back.ts';
-import type { Plan, PlanEffect, PlanEvent } from './model.ts';
+import type { HandOverPhase, Plan, PlanEffect, PlanEvent } from './model.ts';
 import { type PlanObjects, readPlanObjects } from './objects.ts';
 import { simulate } from './simulate.ts';
 import { rotationDayFrom } from './units.ts';
@@ -24,10 +25,11 @@ export async function runPlan(flags: PlanFlags): Promise<void> {
   const format = outputFormatFrom(flags.output);
   refuseBadTemplate(format);
   const force = forceFrom(flags);
+  const handOver = flags.handOver === undefined ? undefined : handOverFrom(flags.handOver);
   const objects = await withSource(flags, readPlanObjects);
   for (const ref of force) requirePresent(objects, ref);
   const until = new Date(now.getTime() + dayCount * rotationDayFrom(objects));
-  const simulated = await simulate(objects, { now, until, force });
+  const simulated = await simulate(objects, { now, until, force, handOver });
   const keys = handBackNote(objects, simulated.events);
   const plan = keys === undefined ? simulated : { ...simulated, notes: [...simulated.notes, keys] };
   const events = flags.onlyEffects ? plan.events.filter(({ effects }) => effects.length > 0) : plan.events;
@@ -63,6 +65,7 @@ const LISTING: Listing<PlanEvent> = {
   columns: [
     { header: 'TIME', cell: ({ at }) => secondsText(at) },
     { header: 'CHANGE', cell: ({ change }) => change },
+    { header: 'PHASE', cell: ({ phase = '' }) => phase },
     { header: 'OBJECT', cell: ({ object }) => (object === undefined ? '' : objectText(object)) },
     { header: 'EFFECT', cell: ({ effects }) => [...new Set(effects.map(effectText))].join('; ') },
     { header: 'REASON', cell: ({ reason }) => reason.split('\n', 1)[0] ?? '' },
@@ -80,9 +83,18 @@ function summaryOf({ from, to, events }: Plan): string {
   const parts = [
     `${count('certificate')} certificates`,
     `${count('signer')} signers`,
-    `${count('rollout')} roll-outs`,
+    ...(events.some(({ phase }) => phase !== undefined) ? [`${count('hand-over')} hand-overs`] : []),
+    `${count('rollout')} roll-outs${phasesOf(events)}`,
     ...(count('reboot') > 0 ? [`${count('reboot')} pools to update`] : []),
     ...(count('fail') > 0 ? [`${count('fail')} failures`] : []),
   ];
   return `from ${secondsText(from)} to ${secondsText(to)}: ${parts.join(', ')}\n`;
+}
+
+/** What restarts for the distribution of signers, and what because they begin to sign. */
+function phasesOf(events: readonly PlanEvent[]): string {
+  const count = (wanted: HandOverPhase) =>
+    events.filter(({ change, phase }) => change === 'rollout' && phase === wanted).length;
+  const [distributing, signing] = [count('Distributing'), count('Signing')];
+  return distributing + signing === 0 ? '' : ` (${distributing} to distribute signers, ${signing} because they sign)`;
 }

@@ -2,21 +2,26 @@ import { NOT_AFTER } from '../../certrotation/annotations.ts';
 import type { RotationUnit } from '../../certrotation/config.ts';
 import { reconcileUnit } from '../../certrotation/reconcile.ts';
 import { annotationsOf, TLS_CERT } from '../../certrotation/secret.ts';
+import { type Sync, syncUnit } from '../../certrotation/unit.ts';
 import { ETCD_NAMESPACE } from '../../etcd/names.ts';
 import { etcdTrust } from '../../etcd/trust.ts';
+import { nextKey } from '../../hand-over/family.ts';
+import type { HandOverMode } from '../../hand-over/sync.ts';
 import { CONFIG_MAPS, NODES, SECRETS } from '../../kube/resource.ts';
+import { handOverModeOf } from '../../kube-apiserver/hand-over-mode.ts';
 import { OPERAND_NAMESPACE } from '../../kube-apiserver/namespaces.ts';
 import { CLUSTER, KUBE_API_SERVERS } from '../../kube-apiserver/resources.ts';
 import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
 import { copyName } from '../../staticpod/revision/number.ts';
 import { joinGraphs } from '../../trust/graph.ts';
-import { type ObjectRef, objectText } from '../../trust/object.ts';
+import { isSameObject, type ObjectRef, objectText } from '../../trust/object.ts';
 import { FORCED } from '../forced.ts';
 import { isRevisionCopy } from '../inventory/certificates.ts';
 import { deriveAll } from './derived.ts';
 import { effectsAt, nodeNames, operandsToRollOut, pendingReboots } from './effects.ts';
 import { EtcdPlan } from './etcd.ts';
-import type { Plan, PlanEvent } from './model.ts';
+import { HandOverPlan, waitingNotes } from './hand-over.ts';
+import type { HandOverPhase, Plan, PlanEvent } from './model.ts';
 import type { PlanObjects } from './objects.ts';
 import { twinsOf } from './twin.ts';
 import { foreignUnits, kubeApiserverUnits, rotationDayFrom } from './units.ts';
@@ -27,6 +32,8 @@ export interface PlanOptions {
   readonly until: Date;
   /** Secrets whose date is taken away at `now`, as the regenerate commands do. */
   readonly force?: readonly ObjectRef[] | undefined;
+  /** How the operator of kube-apiserver hands signers over; as its resource says unless told otherwise. */
+  readonly handOver?: HandOverMode | undefined;
   /** Nobody rotates anything before. */
   readonly stoppedUntil?: Date | undefined;
   /** Looks at the world at the beginning and whenever something happened, and says when to look again even if nothing does. */
@@ -40,7 +47,7 @@ const MOST_ROUNDS = 12;
 
 /**
  * What will happen until a moment: the real rotation code, run over a copy of the objects on a clock of its own. Keys are made up, so
- * nothing private is needed. A roll-out counts as done at the moment it begins.
+ * nothing private is needed. A roll-out counts as done at the moment it begins, and everybody has loaded what was rolled out.
  */
 export async function simulate(objects: PlanObjects, options: PlanOptions): Promise<Plan> {
   const simulation = await Simulation.begin(objects, options);
@@ -62,6 +69,9 @@ class Simulation {
   readonly #world: PlanWorld;
   readonly #objects: PlanObjects;
   readonly #due = new Map<RotationUnit, number>();
+  #handOver: HandOverPlan | undefined;
+  /** Objects that changed at this moment for a hand-over. */
+  readonly #phases = new Map<string, HandOverPhase>();
   #etcd: EtcdPlan | undefined;
   #etcdDueMs = Number.POSITIVE_INFINITY;
   #derivedDueMs = Number.POSITIVE_INFINITY;
@@ -71,13 +81,13 @@ class Simulation {
     this.#world = new PlanWorld(now);
   }
 
-  static async begin(objects: PlanObjects, { now, force = [] }: PlanOptions): Promise<Simulation> {
+  static async begin(objects: PlanObjects, { now, force = [], handOver }: PlanOptions): Promise<Simulation> {
     const simulation = new Simulation(objects, now);
-    await simulation.#seed(force);
+    await simulation.#seed(force, handOver);
     return simulation;
   }
 
-  async #seed(force: readonly ObjectRef[]): Promise<void> {
+  async #seed(force: readonly ObjectRef[], handOver: HandOverMode | undefined): Promise<void> {
     const { nodes, operands } = this.#objects;
     const originals = { ...this.#objects, secrets: this.#objects.secrets.filter(secret => !isRevisionCopy(secret)) };
     const world = this.#world;
@@ -111,8 +121,11 @@ class Simulation {
     this.#derivedDueMs = until?.getTime() ?? Number.POSITIVE_INFINITY;
 
     const dayMs = rotationDayFrom(this.#objects);
-    for (const unit of [...kubeApiserverUnits(originals, dayMs), ...foreignUnits(originals, this.notes)]) {
-      this.#due.set(unit, nowMs);
+    const units = kubeApiserverUnits(originals, dayMs);
+    for (const unit of [...units, ...foreignUnits(originals, this.notes)]) this.#due.set(unit, nowMs);
+    if ((handOver ?? handOverModeOf(operator)) === 'receipts') {
+      this.#handOver = await HandOverPlan.create(world, units, dayMs);
+      this.notes.push(...waitingNotes(units, originals.secrets));
     }
     const etcd = operands.find(({ operand }) => operand === 'etcd')?.resource;
     this.#etcd = await EtcdPlan.create(world, etcd, nodes, dayMs);
@@ -145,6 +158,7 @@ class Simulation {
   /** Everything that happens at one moment: first whoever is due, then whoever watches what changed, as the controllers do. */
   async #instant(): Promise<void> {
     const nowMs = this.#world.now.getTime();
+    this.#phases.clear();
     let news: readonly ObjectRef[] = [];
     for (let round = 0; round < MOST_ROUNDS; round++) {
       const names = new Set(news.map(objectText));
@@ -152,7 +166,7 @@ class Simulation {
       for (const [unit, dueMs] of this.#due) {
         if (round === 0 ? dueMs > nowMs : !isWatching(unit, names)) continue;
         this.#due.set(unit, await this.#rotate(unit));
-        changed.push(...this.#announce());
+        changed.push(...this.#announce(this.#handOver?.takePhase()));
       }
       const isEtcdAwake = round === 0 ? this.#etcdDueMs <= nowMs : news.some(isEtcds);
       if (this.#etcd !== undefined && isEtcdAwake) changed.push(...(await this.#rotateEtcd()));
@@ -163,6 +177,7 @@ class Simulation {
       changed.push(...changes.map(({ object }) => object));
       changed.push(...(await this.#embedded(changed)));
       await this.#rollOut(changed);
+      await this.#handOver?.deliver();
       if (changed.length === 0) return;
       news = changed;
     }
@@ -171,7 +186,9 @@ class Simulation {
 
   async #rotate(unit: RotationUnit): Promise<number> {
     try {
-      return (await reconcileUnit(unit, this.#world.rotation)).getTime();
+      const { rotation } = this.#world;
+      const sync: Sync = this.#handOver?.syncOf(unit) ?? syncUnit;
+      return (await reconcileUnit(unit, rotation, undefined, rotation.events, sync)).getTime();
     } catch (error) {
       const { namespace, name } = unit.target;
       this.#note({ change: 'fail', object: { kind: 'Secret', namespace, name }, reason: (error as Error).message });
@@ -196,9 +213,14 @@ class Simulation {
     }
   }
 
-  #announce(): ObjectRef[] {
+  #announce(phase?: HandOverPhase): ObjectRef[] {
     const announced = this.#world.takeAnnounced();
-    for (const entry of announced) this.#note(entry);
+    for (const entry of announced) {
+      // A leaf that is made while a signer is distributed is made for a reason of its own.
+      const isPart = phase === 'Signing' || entry.change !== 'certificate';
+      if (phase !== undefined && isPart) this.#phases.set(objectText(entry.object), phase);
+      this.#note(entry);
+    }
     return announced.map(({ object }) => object);
   }
 
@@ -228,6 +250,7 @@ class Simulation {
         change: 'rollout',
         reason: `a new revision of ${operand} carries ${because.map(objectText).join(', ')}; one node after the other`,
         effects: [{ kind: 'restart', process: operand, nodes }],
+        phase: because.map(object => this.#phaseOf(object)).find(phase => phase !== undefined),
       });
       if (operand === 'etcd') await this.#etcd?.rollOut();
       else await this.#rollOutKubeApiserver();
@@ -255,14 +278,29 @@ class Simulation {
   #note(event: Omit<PlanEvent, 'at' | 'effects'> & Partial<Pick<PlanEvent, 'effects'>>): void {
     const effects =
       event.effects ?? (event.object === undefined ? [] : effectsAt(TRUST, event.object, this.#objects.nodes));
-    this.events.push({ at: this.#world.now.toISOString(), ...event, effects });
+    const phase = event.phase ?? (event.object && this.#phaseOf(event.object));
+    this.events.push({ at: this.#world.now.toISOString(), ...event, ...(phase && { phase }), effects });
+  }
+
+  /** What follows from an object belongs to the same hand-over. */
+  #phaseOf(object: ObjectRef): HandOverPhase | undefined {
+    const known = this.#phases.get(objectText(object));
+    if (known !== undefined) return known;
+    for (const { from, to } of TRUST.flows) {
+      const phase = isSameObject(to, object) ? this.#phases.get(objectText(from)) : undefined;
+      if (phase === undefined) continue;
+      this.#phases.set(objectText(object), phase);
+      return phase;
+    }
+    return undefined;
   }
 }
 
-/** Whether one of the three objects of a unit is among these. */
+/** Whether one of the objects of a unit is among these. */
 function isWatching({ signer, bundle, target }: RotationUnit, names: ReadonlySet<string>): boolean {
   const places = [
     { kind: 'Secret', ...placeOf(signer) },
+    { kind: 'Secret', ...nextKey(signer) },
     { kind: 'ConfigMap', ...placeOf(bundle) },
     { kind: 'Secret', ...placeOf(target) },
   ] as const;

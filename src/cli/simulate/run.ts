@@ -1,4 +1,5 @@
 import { positiveDurationFrom } from '../cluster-flags.ts';
+import { handOverFrom } from '../hand-over-flag.ts';
 import { withSource } from '../inventory/open.ts';
 import { nowFrom } from '../moment.ts';
 import { outputFormatFrom } from '../output/format.ts';
@@ -17,12 +18,13 @@ export async function runSimulate(flags: SimulateFlags): Promise<void> {
   const force = forceFrom(flags);
   const format = outputFormatFrom(flags.output);
   refuseBadTemplate(format);
+  const handOver = flags.handOver === undefined ? undefined : handOverFrom(flags.handOver);
   const stoppedMs = flags.stoppedFor === undefined ? 0 : positiveDurationFrom('--stopped-for', flags.stoppedFor);
   const objects = await withSource(flags, readPlanObjects);
   for (const ref of force) requirePresent(objects, ref);
   const until = new Date(now.getTime() + Math.max(dayCount * rotationDayFrom(objects), stoppedMs));
   const stoppedUntil = new Date(now.getTime() + stoppedMs);
-  const rehearsal = await rehearse(objects, { now, until, force, stoppedUntil });
+  const rehearsal = await rehearse(objects, { now, until, force, stoppedUntil, handOver });
   const { refusals, looks, checked, notes } = rehearsal;
   if (['table', 'wide', 'name', 'custom-columns'].includes(format.kind)) {
     process.stdout.write(printItems(LISTING, refusals, format));
