@@ -1,4 +1,5 @@
 import { KUBE_APISERVER_CHAINS } from './chains.ts';
+import { HAND_OVER_CONDITION } from './rotation/hand-over-report.ts';
 
 /** The outcome of one chain. */
 export function rotationCondition(controller: string): string {
@@ -10,6 +11,8 @@ export const CONDITION_TYPES: readonly string[] = [
   ...KUBE_APISERVER_CHAINS.map(({ controller }) => rotationCondition(controller)),
   // Ours: a source of host names that cannot be told; the chains keep the names they have.
   'CertRotationHostnamesDegraded',
+  // Ours: signers that are being handed over.
+  HAND_OVER_CONDITION,
   'TargetConfigControllerDegraded',
   'ResourceSyncControllerDegraded',
   'RevisionControllerDegraded',

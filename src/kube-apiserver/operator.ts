@@ -16,7 +16,7 @@ import { controllerMetrics } from '../controller/metrics.ts';
 import type { Reconcile } from '../controller/reconcile.ts';
 import { named, onChange, type Trigger } from '../controller/trigger.ts';
 import { Evidence } from '../hand-over/evidence.ts';
-import { nextKey } from '../hand-over/family.ts';
+import { familiesOf, nextKey } from '../hand-over/family.ts';
 import { type HandOverMode, syncByReceipts } from '../hand-over/sync.ts';
 import { onReceipts } from '../hand-over/trigger.ts';
 import type { Clock } from '../kube/clock.ts';
@@ -49,6 +49,7 @@ import { issuerReconcile } from './keys/issuer-controller.ts';
 import { kubeletVersionCondition } from './kubelet-version.ts';
 import { certificateMetrics } from './metrics/certificates.ts';
 import { clusterMetrics, terminationMetrics } from './metrics/cluster.ts';
+import { handOverMetrics } from './metrics/hand-overs.ts';
 import { reportCertificates } from './metrics/managed-certificates.ts';
 import {
   CONFIG_NAMESPACE,
@@ -66,6 +67,7 @@ import { ensureRotationBase, ROTATION_BASE, rotationBaseCondition } from './rota
 import { rotationControllers } from './rotation/controllers.ts';
 import { kubeApiserverEvidence } from './rotation/evidence.ts';
 import { followHostnames, hostnameReconcile, hostnameSources } from './rotation/follow-hostnames.ts';
+import { HAND_OVER_CONDITION, HandOverReport } from './rotation/hand-over-report.ts';
 import { rotationUnits } from './rotation/units.ts';
 import { staticPodConfig, topologyOf, wantsStartupMonitor } from './static-pod.ts';
 import { staticResourceReconcile } from './static-resources.ts';
@@ -218,8 +220,16 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
     nodeStatuses: () => pods.operator.get(CLUSTER)?.status?.nodeStatuses ?? [],
     configMap: key => objects.in(key.namespace ?? '').configMaps.get(key),
   });
+  const handOvers = new HandOverReport(
+    familiesOf(units).map(({ signer }) => signer.name),
+    { clock, events },
+  );
   const handOver = byReceipts && {
-    sync: syncByReceipts(units, { receipts: new Evidence(evidence), dayMs: deps.dayMs }),
+    sync: syncByReceipts(units, {
+      receipts: handOvers.listening(new Evidence(evidence)),
+      dayMs: deps.dayMs,
+      onDecision: (...decided) => handOvers.decided(...decided),
+    }),
     triggers: ({ signer }: RotationUnit) => [on.secret(nextKey(signer)), onReceipts(nodes)],
   };
 
@@ -238,7 +248,18 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
   );
   if (versions !== undefined) recorder.record('raw-internal', versions.operator);
 
+  const handOverStatus = controller(
+    'HandOverController',
+    async (_key, { signal }) => {
+      const condition = handOvers.condition();
+      if (condition !== undefined) await operator.setConditions([condition], signal);
+    },
+    [on.operator],
+  );
+  handOvers.onChange = () => handOverStatus.enqueue();
+
   const controllers = [
+    ...(byReceipts ? [handOverStatus] : []),
     ...rotationControllers(units, objects.forRotation(hostnamesKnown), {
       kube,
       clock,
@@ -312,7 +333,11 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
         when: ({ metadata }) => metadata?.name?.startsWith(PUBLIC_KEYS.name) ?? false,
       }),
     ]),
-    controller('RemoveStaleConditionsController', staleConditionsReconcile(operator, STALE_CONDITIONS), [on.operator]),
+    controller(
+      'RemoveStaleConditionsController',
+      staleConditionsReconcile(operator, [...STALE_CONDITIONS, ...(byReceipts ? [] : [HAND_OVER_CONDITION])]),
+      [on.operator],
+    ),
     controller('ServiceAccountIssuerController', issuerReconcile(shared), [
       on.operator,
       onChange(config.authentications),
@@ -356,6 +381,7 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
       report: () => reportCertificates(units, read, clock.now()),
       isUp: () => objects.informers.every(informer => informer.hasSynced),
     });
+    if (byReceipts) handOverMetrics(registry, clock, () => handOvers.standings());
     clusterMetrics(registry, program.version, {
       infrastructure: () => config.infrastructures.get(CLUSTER),
       proxy: () => config.proxies.get(CLUSTER),

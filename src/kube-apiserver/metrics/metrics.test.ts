@@ -4,10 +4,12 @@ import { NOT_AFTER } from '../../certrotation/annotations.ts';
 import { reconcileUnit } from '../../certrotation/reconcile.ts';
 import { at, NOW, SIGNER, testRotation, UNIT } from '../../certrotation/testing.ts';
 import { createRegistry } from '../../controller/metrics.ts';
+import { VirtualClock } from '../../kube/clock.ts';
 import { SECRETS } from '../../kube/resource.ts';
 import type { Infrastructure, Proxy } from '../resources.ts';
 import { certificateMetrics } from './certificates.ts';
 import { clusterMetrics, terminationMetrics } from './cluster.ts';
+import { handOverMetrics } from './hand-overs.ts';
 import { reportCertificates } from './managed-certificates.ts';
 
 test('a source that has not been read yet says so', async () => {
@@ -112,4 +114,34 @@ test('a certificate that is not replaced stays due since it was', async () => {
   const { [NOT_AFTER]: _, ...annotations } = stored.metadata?.annotations ?? {};
   const forced = { ...stored, metadata: { ...stored.metadata, annotations } };
   assert.ok((refreshAt(forced, at(60)) as Date) <= NOW, 'what is asked for is due at once');
+});
+
+test('a hand-over: its phase, how long it waits and for how many; nothing of those who verify at rest (spec 90)', async () => {
+  const registry = createRegistry();
+  const receipt = (node: string, isLoaded: boolean, isWaived = false) =>
+    ({ verifier: `kubelet on ${node}`, node, kind: 'asked', isLoaded, evidence: '', isWaived }) as const;
+  const rest = { waitingFor: [], leftBehind: [], waitingSince: undefined, receipts: [] };
+  handOverMetrics(registry, new VirtualClock(at(90)), () => [
+    { ...rest, signer: 'quiet', phase: 'Steady' },
+    {
+      ...rest,
+      signer: 'new',
+      phase: 'Distributing',
+      waitingSince: NOW,
+      receipts: [receipt('a', true), receipt('b', false), receipt('c', false, true)],
+    },
+  ]);
+  const lines = (await registry.metrics()).split('\n').filter(line => line.startsWith('rotunda_handover'));
+  for (const line of [
+    'rotunda_handover_phase{signer="quiet",phase="Steady"} 1',
+    'rotunda_handover_phase{signer="new",phase="Steady"} 0',
+    'rotunda_handover_phase{signer="new",phase="Distributing"} 1',
+    'rotunda_handover_waiting_seconds{signer="quiet"} 0',
+    'rotunda_handover_waiting_seconds{signer="new"} 90',
+    'rotunda_handover_verifiers{signer="new",state="loaded"} 1',
+    'rotunda_handover_verifiers{signer="new",state="waiting"} 1',
+    'rotunda_handover_verifiers{signer="new",state="waived"} 1',
+  ]) {
+    assert.ok(lines.includes(line), line);
+  }
 });

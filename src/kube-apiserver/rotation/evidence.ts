@@ -15,7 +15,7 @@ import { KUBE_APISERVER } from '../operand-objects.ts';
 import { API_PORT } from '../target-config/pod.ts';
 
 export interface KubeApiserverEvidence {
-  readonly kube: Kube;
+  readonly kube: Pick<Kube, 'list'>;
   readonly clock: Clock;
   readonly units: readonly RotationUnit[];
   graph(): TrustGraph;
