@@ -53,7 +53,7 @@ export function receiptsFor(verifiers: readonly Verifier[], signer: Certificate)
 }
 
 export interface VerifierOptions {
-  readonly kube: Kube;
+  readonly kube: Pick<Kube, 'get'>;
   readonly profile: Profile;
   readonly etcd: RolloutStatus;
   /** Undefined: the cluster has no such operator, and nobody knows of other readers of the etcd CA. */
@@ -132,11 +132,11 @@ function certificatesOf(text: string | undefined): readonly Certificate[] | unde
 
 /** Reads each copy once. */
 class Copies {
-  readonly #kube: Kube;
+  readonly #kube: Pick<Kube, 'get'>;
   readonly #signal: AbortSignal | undefined;
   readonly #read = new Map<string, Promise<ConfigMap | undefined>>();
 
-  constructor(kube: Kube, signal: AbortSignal | undefined) {
+  constructor(kube: Pick<Kube, 'get'>, signal: AbortSignal | undefined) {
     this.#kube = kube;
     this.#signal = signal;
   }

@@ -148,20 +148,24 @@ function missingOf(receipts: readonly Receipt[]): Receipt[] {
  * Whether a hand-over might not be done before this end: three times what the last one took, and a day at least (HO-7). One that was slow
  * for a reason of its own must not keep the next from waiting at all, so that it counts for no more than the last fifth of the life.
  */
-function isTooLate(
-  ending: Pick<Certificate, 'notBefore' | 'notAfter'>,
-  { now, lastTookMs, dayMs }: FamilyQuestion,
-): boolean {
-  const neededMs = Math.max(dayMs, Math.min(TIMES_THE_LAST * lastTookMs, lastFifthMs(ending)));
-  return ending.notAfter.getTime() - now.getTime() <= neededMs;
+function isTooLate(ending: Ending, question: FamilyQuestion): boolean {
+  return question.now >= waitsUntil(ending, question);
 }
+
+/** Until when anybody is waited for, for the sake of what ends then. */
+export function waitsUntil(ending: Ending, { lastTookMs, dayMs }: Pick<FamilyQuestion, 'lastTookMs' | 'dayMs'>): Date {
+  const neededMs = Math.max(dayMs, Math.min(TIMES_THE_LAST * lastTookMs, lastFifthMs(ending)));
+  return new Date(ending.notAfter.getTime() - neededMs);
+}
+
+type Ending = Pick<Certificate, 'notBefore' | 'notAfter'>;
 
 /** Whether a signer that waits is still worth waiting for: less than four fifths of its life are over (spec 10, S-4). */
 export function isGood(signer: Certificate, { now }: Pick<FamilyQuestion, 'now'>): boolean {
   return now.getTime() < signer.notAfter.getTime() - lastFifthMs(signer);
 }
 
-function lastFifthMs({ notBefore, notAfter }: Pick<Certificate, 'notBefore' | 'notAfter'>): number {
+function lastFifthMs({ notBefore, notAfter }: Ending): number {
   return (notAfter.getTime() - notBefore.getTime()) / 5;
 }
 

@@ -74,31 +74,44 @@ export async function readFamily(
 
 /** What the objects say. */
 export function stateOf(objects: FamilyObjects, policy: SignerConfig, now: Date): FamilyState {
+  const pair = (secret: Secret | undefined) => usable(secret, now, loadSecret);
+  return { ...sightOf(objects, policy, now, loadSecret), next: pair(objects.next), previous: pair(objects.previous) };
+}
+
+/** A pair as far as somebody sees it: the operators with its key, people without. Throws where it cannot be used. */
+type OpenPair<P extends OpenedPair> = (secret: Secret) => P;
+type OpenedPair = Pick<CertificateAndKey, 'chain'>;
+
+/** The same for those who see no keys, such as the commands that show it. */
+export function sightOf(
+  objects: FamilyObjects,
+  policy: SignerConfig,
+  now: Date,
+  open: OpenPair<OpenedPair>,
+): Omit<FamilyQuestion, 'receipts' | 'dayMs' | 'now'> {
   const { signer, next, previous, bundle, leaves } = objects;
-  const current = usable(signer, now)?.chain[0];
+  const current = usable(signer, now, open)?.chain[0];
   const byRules = decideSigner(signer, policy, now);
-  const nextPair = usable(next, now);
-  const previousPair = usable(previous, now);
-  const [before] = previousPair?.chain ?? [];
+  const nextCertificate = usable(next, now, open)?.chain[0];
+  const before = usable(previous, now, open)?.chain[0];
   const isWanted = signer !== undefined && annotationsOf(signer)[TURNED_ROUND] !== undefined;
   const held = certificatesOf(bundle);
-  const known = [current, nextPair?.chain[0]].filter(certificate => certificate !== undefined);
+  const known = [current, nextCertificate].filter(certificate => certificate !== undefined);
   return {
     current,
-    next: nextPair,
-    previous: previousPair,
+    next: nextCertificate,
     due: byRules.action === 'regenerate' ? byRules.reason : undefined,
     isTakenBack: next !== undefined && annotationsOf(next)[TAKEN_BACK] !== undefined,
     isTurnedRound: isWanted && before !== undefined && isGood(before, { now }) && !current?.der.equals(before.der),
-    leaves: leaves.flatMap(secret => leafOf(secret, current, now)),
+    leaves: leaves.flatMap(secret => leafOf(secret, current, now, open)),
     bundle: held,
     retiring: held.filter(ca => ca.notAfter > now && !known.some(({ der }) => der.equals(ca.der))),
     lastTookMs: (signer && parseGoDuration(annotationsOf(signer)[TOOK] ?? '')) ?? 0,
   };
 }
 
-function leafOf(secret: Secret, current: Certificate | undefined, now: Date): FamilyLeaf[] {
-  const leaf = certificateOf(secret);
+function leafOf(secret: Secret, current: Certificate | undefined, now: Date, open: OpenPair<OpenedPair>): FamilyLeaf[] {
+  const leaf = certificateOf(secret, open);
   if (leaf === undefined || leaf.notAfter < now) return [];
   return [
     {
@@ -111,10 +124,10 @@ function leafOf(secret: Secret, current: Certificate | undefined, now: Date): Fa
 }
 
 /** The pair in a signer's Secret, if it can sign at this moment. */
-function usable(secret: Secret | undefined, now: Date): CertificateAndKey | undefined {
+function usable<P extends OpenedPair>(secret: Secret | undefined, now: Date, open: OpenPair<P>): P | undefined {
   if (secret === undefined) return undefined;
   try {
-    const pair = loadSecret(secret);
+    const pair = open(secret);
     requireCA(pair);
     const [certificate] = pair.chain;
     return certificate !== undefined && now <= certificate.notAfter ? pair : undefined;
@@ -123,9 +136,9 @@ function usable(secret: Secret | undefined, now: Date): CertificateAndKey | unde
   }
 }
 
-function certificateOf(secret: Secret): Certificate | undefined {
+function certificateOf(secret: Secret, open: OpenPair<OpenedPair>): Certificate | undefined {
   try {
-    return loadSecret(secret).chain[0];
+    return open(secret).chain[0];
   } catch {
     return undefined;
   }

@@ -27,3 +27,33 @@ export interface Receipts {
   /** Everybody who verifies what this signer signs, and whether they have loaded this CA. Nobody is left out for not answering. */
   of(signer: ObjectRef, ca: Certificate): Promise<readonly Receipt[]>;
 }
+
+/** More than this nobody has noted. */
+const LONGEST_TEXT = 256 * 1024;
+
+/** What stands on the Secret of a next signer, as its operator noted it; undefined: nothing, or nothing that can be understood. */
+export function notedReceipts(text: string | undefined): Receipt[] | undefined {
+  if (text === undefined || text.length > LONGEST_TEXT) return undefined;
+  try {
+    const found: unknown = JSON.parse(text);
+    return Array.isArray(found) ? found.map(receiptFrom) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function receiptFrom(value: unknown): Receipt {
+  const { verifier, node, kind, isLoaded, evidence, isWaived } = (value ?? {}) as Record<string, unknown>;
+  if (typeof verifier !== 'string' || typeof evidence !== 'string' || !KINDS.some(known => known === kind))
+    throw new TypeError('expected a verifier with its evidence');
+  return {
+    verifier,
+    node: typeof node === 'string' ? node : undefined,
+    kind: kind as ReceiptKind,
+    isLoaded: isLoaded === true,
+    evidence,
+    isWaived: isWaived === true,
+  };
+}
+
+const KINDS: readonly ReceiptKind[] = ['asked', 'started', 'reported'];

@@ -4,7 +4,7 @@ import type { KubeObject, ObjectKey, Resource } from './resource.ts';
 
 /** Reads an object; undefined when there is none. Any other failure is thrown and never looks like "missing" (spec 30, T04). */
 export async function getIfPresent<T extends KubeObject>(
-  kube: Kube,
+  kube: Pick<Kube, 'get'>,
   resource: Resource<T>,
   key: ObjectKey,
   options: CallOptions = {},

@@ -9,7 +9,7 @@ const PAGED_ATTEMPTS = 3;
 
 /** Everything a selection holds, read in pages of one consistent state. */
 export async function listAll<T extends KubeObject>(
-  kube: Kube,
+  kube: Pick<Kube, 'list'>,
   resource: Resource<T>,
   options: Omit<ListOptions, 'limit' | 'continue'> = {},
   limits: { readonly pageSize?: number; readonly mostObjects?: number } = {},
@@ -27,7 +27,7 @@ export async function listAll<T extends KubeObject>(
 }
 
 async function readPages<T extends KubeObject>(
-  kube: Kube,
+  kube: Pick<Kube, 'list'>,
   resource: Resource<T>,
   options: ListOptions,
   mostObjects: number,

@@ -24,14 +24,14 @@ export function loadCertificateAndKey(certPem: string | undefined, keyPem: strin
 }
 
 /** The certificate at the head of a chain: the one the key belongs to. */
-export function ownCertificate(pair: CertificateAndKey): Certificate {
+export function ownCertificate(pair: Pick<CertificateAndKey, 'chain'>): Certificate {
   const [certificate] = pair.chain;
   if (!certificate) throw new PkiError('CERT_MISSING', 'expected a chain of one certificate or more, found none');
   return certificate;
 }
 
 /** Throws unless the certificate may sign others (spec 10, X-2). */
-export function requireCA(ca: CertificateAndKey): void {
+export function requireCA(ca: Pick<CertificateAndKey, 'chain'>): void {
   const { subject, isCA, keyUsages } = ownCertificate(ca);
   const name = JSON.stringify(subject.commonName);
   if (!isCA) throw new PkiError('NOT_A_CA', `${name} cannot sign: its basic constraints do not say it is a CA`);

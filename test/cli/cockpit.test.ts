@@ -147,11 +147,8 @@ describe('rotunda monitor', () => {
       OPERATOR,
       '--yes',
     ]);
-    assert.deepEqual(
-      [forced.status, forced.stdout],
-      [0, 'secret/aggregator-client-signer regeneration set\n'],
-      forced.stderr,
-    );
+    assert.equal(forced.status, 0, forced.stderr);
+    assert.match(forced.stdout, /^secret\/aggregator-client-signer regeneration set\n/);
     await running.until(/RegenerationStarted +secret\/aggregator-client-signer/);
     await cockpit.rotate();
     await running.until(/RegenerationFinished +secret\/aggregator-client-signer/);
@@ -227,12 +224,29 @@ describe('verbs that write', () => {
     assert.equal((await read('aggregator-client'))?.resourceVersion, before);
   });
 
-  test('a leaf of a young signer is held back, and an override is noted on it', async () => {
+  test('a new signer is handed over: said once, and its leaves wait; an override is noted on them', async () => {
+    const signer = ['regenerate-top-level', 'secret/kube-control-plane-signer', '-n', OPERATOR, '--yes'];
+    const begun = await cockpit.run(signer);
+    assert.equal(begun.status, 0, begun.stderr);
+    assert.match(begun.stdout, /^secret\/kube-control-plane-signer regeneration set\n {2}its operator does not say/);
+    assert.match(
+      (await cockpit.run(signer)).stdout,
+      /^secret\/kube-control-plane-signer is about to be handed over already: /,
+    );
+    const listed = await cockpit.run(['get', 'hand-overs']);
+    assert.match(
+      listed.stdout,
+      /^\d hand-overs? under way; \d signers steady\nNAMESPACE +NAME +PHASE +SINCE +LOADED +WAITING-FOR\n(?:.*\n)?\S+ +kube-control-plane-signer +Distributing /,
+    );
+    assert.match(listed.stdout, /\nnote: not counted, for nobody can know what they have loaded: /);
+    const one = JSON.parse((await cockpit.run(['get', 'hand-over/kube-control-plane-signer', '-o', 'json'])).stdout);
+    assert.deepEqual([one.kind, one.phase, one.write], ['HandOver', 'Distributing', 'begin']);
+    assert.match((await cockpit.run(['get', 'certs', '--ask'])).stderr, /--ask goes with hand-overs only/);
     const held = await cockpit.run(['regenerate-leaf', 'secret/check-endpoints-client-cert-key', '-n', OPERAND]);
     assert.deepEqual([held.status, held.stdout], [1, '']);
     assert.match(
       held.stderr,
-      /^held back: secret\/check-endpoints-client-cert-key in openshift-kube-apiserver: its signer .* is only /,
+      /^held back: secret\/check-endpoints-client-cert-key in openshift-kube-apiserver: its signer .* is about to be replaced /,
     );
     const unasked = await cockpit.run([
       'regenerate-leaf',
@@ -252,7 +266,10 @@ describe('verbs that write', () => {
       '--yes',
     ]);
     assert.deepEqual([done.status, done.stdout], [0, 'secret/check-endpoints-client-cert-key regeneration set\n']);
-    assert.match(done.stderr, /^past the gate: .*check-endpoints-client-cert-key: its signer .* is only /);
+    assert.match(
+      done.stderr,
+      /^past the gate: .*check-endpoints-client-cert-key: its signer .* is about to be replaced /,
+    );
     const { annotations = {}, managedFields = [] } = (await read('check-endpoints-client-cert-key')) ?? {};
     assert.equal(annotations[NOT_AFTER], 'force-regeneration');
     assert.ok(annotations['rotunda.dev/regeneration-gate-overridden']);

@@ -31,18 +31,19 @@ export function addCertificateVerbs(program: Command): void {
   regenerate(program, 'leaf')
     .summary('have leaf certificates made anew by their operators')
     .description(
-      'Marks leaf certificates so that their operators make new ones, signed by the current signer. The servers that verify them are\n' +
-        'asked first: a leaf whose signer one of them has not loaded is held back, and so is one whose signer is about to be replaced, or so\n' +
-        'young that those who cannot be asked may not have it. --override-gate says who would be cut off, asks twice and goes ahead.\n' +
-        'Does not wait.',
+      'Marks leaf certificates so that their operators make new ones, signed by the current signer. In the middle of a hand-over a leaf is\n' +
+        'held back, with the phase: it follows by itself once everybody who verifies has loaded the signer. So is a leaf of a signer that is in\n' +
+        "none of our tables, while that is about to be replaced or younger than a tenth of the leaf's refresh time. --override-gate says who\n" +
+        'would be cut off, asks twice and goes ahead. Does not wait.',
     )
     .option('--override-gate', 'also leaves whose signer may not be trusted everywhere yet; noted on the Secret')
     .option('-y, --yes', 'do not ask');
   regenerate(program, 'top-level')
     .summary('have root signers made anew by their operators')
     .description(
-      'Marks root signers so that their operators make new ones. The old ones stay in their bundles until they expire or\n' +
-        'remove-old-trust takes them out; leaves follow later. Does not wait.',
+      'Marks root signers so that their operators hand over to new ones: a new signer is made known first, and signs when everybody who\n' +
+        'verifies has loaded it; then leaves follow. The old ones stay in their bundles until they expire or remove-old-trust takes them out.\n' +
+        'A signer that is being handed over already is left alone, with the phase. Does not wait: see rotunda get hand-overs.',
     )
     .option('-y, --yes', 'do not ask');
   removeOldTrust(program);

@@ -4,6 +4,7 @@ import { annotationsOf, dataText, TLS_CERT } from '../../certrotation/secret.ts'
 import { floorToMs, parseRfc3339 } from '../../kube/time.ts';
 import type { Certificate } from '../../pki/certificate.ts';
 import { readCertificates } from '../../pki/pem.ts';
+import type { ObjectRef } from '../../trust/object.ts';
 import { isRevisionCopy } from '../inventory/certificates.ts';
 
 /** Whether a verb acts on a Secret, and why not. */
@@ -41,4 +42,8 @@ export function platformVerdict(secret: Secret, wanted: 'leaf' | 'top-level', va
 
 function no(because: string): Verdict {
   return { act: false, because };
+}
+
+export function refOf({ metadata }: Secret): ObjectRef {
+  return { kind: 'Secret', namespace: metadata?.namespace ?? '', name: metadata?.name ?? '' };
 }

@@ -15,9 +15,10 @@ import { simulate } from '../plan/simulate.ts';
 import { rotationDayFrom } from '../plan/units.ts';
 import { visible } from '../table.ts';
 import type { RegenerateFlags, RegenerateVerb } from './command.ts';
-import { type Gate, heldBack } from './gate.ts';
+import { type Gate, heldBack, surroundings } from './gate.ts';
+import { alreadyBegun, handOverOf, isBegun, whatBegins } from './new-signer.ts';
 import { type Outcome, printLocal, printOutcomes, reportMissing, verbFormat } from './outcome.ts';
-import { platformVerdict, type Verdict } from './platform.ts';
+import { platformVerdict, refOf, type Verdict } from './platform.ts';
 import { readLocal, readSelected, selectedFrom } from './selection.ts';
 
 /** Who writes, as upstream calls it (spec 70, 2.1 and 2.2). */
@@ -49,7 +50,12 @@ export async function runRegenerate(
     const acting = judged.filter(({ verdict }) => verdict.act === true).map(({ secret }) => secret);
     const gates = verb === 'leaf' ? await heldBack(kube, acting, now) : new Map<Secret, Gate>();
     const held = flags.overrideGate ? new Map<Secret, Gate>() : gates;
-    const chosen = acting.filter(secret => !held.has(secret));
+    const { handOvers } = verb === 'leaf' || acting.length === 0 ? NO_HAND_OVERS : await surroundings(kube, now);
+    const isStarting = (secret: Secret) => {
+      const handOver = handOverOf(secret, handOvers);
+      return handOver === undefined || !isBegun(handOver);
+    };
+    const chosen = acting.filter(secret => !held.has(secret) && isStarting(secret));
     if (flags.overrideGate && !flags.dryRun) await confirmOverride(gates, flags.yes);
     if (verb === 'top-level' && chosen.length > 0 && !flags.dryRun) {
       const names = chosen.map(({ metadata }) => metadata?.name).join(', ');
@@ -58,8 +64,13 @@ export async function runRegenerate(
     const outcomes: Outcome[] = [];
     for (const { secret, verdict } of judged) {
       const gate = held.get(secret);
+      const handOver = verdict.act === true && verb === 'top-level' ? handOverOf(secret, handOvers) : undefined;
       if (verdict.act !== true) outcomes.push(...passedOver({ secret, verdict }));
-      else if (gate !== undefined)
+      else if (handOver !== undefined && isBegun(handOver)) outcomes.push(alreadyBegun(secret, handOver));
+      else if (handOver !== undefined) {
+        const outcome = await setRegeneration(kube, secret, verb, flags, now);
+        outcomes.push(outcome.outcome === 'done' ? { ...outcome, details: whatBegins(handOver) } : outcome);
+      } else if (gate !== undefined)
         outcomes.push({ object: refOf(secret), outcome: 'held', text: `${gate.because}; --override-gate goes ahead` });
       else outcomes.push(await setRegeneration(kube, secret, verb, flags, now));
     }
@@ -67,13 +78,15 @@ export async function runRegenerate(
     printOutcomes(outcomes, format, { dryRun: flags.dryRun ?? false, verbose: flags.verbose ?? false, follows });
     if (follows !== undefined && format.kind === 'table') printFollowing(follows);
     reportMissing(missing);
-    if (chosen.length === 0 && missing.length === 0 && held.size === 0) {
+    if (acting.length === 0 && missing.length === 0) {
       process.stderr.write(
         `nothing to do: none of ${objects.length} secrets is a ${verb === 'leaf' ? 'leaf' : 'top-level signer'} to regenerate\n`,
       );
     }
   });
 }
+
+const NO_HAND_OVERS = { handOvers: [] } as const;
 
 /** Past the gate somebody may be cut off: who, is said before it happens, and asked about twice (spec 90, HO-2). */
 async function confirmOverride(gates: ReadonlyMap<Secret, Gate>, yes: boolean | undefined): Promise<void> {
@@ -129,10 +142,6 @@ function applyBody(secret: Secret, isOverridden: boolean, now: Date): Secret {
   const annotations = { [NOT_AFTER]: FORCED, ...(isOverridden ? { [GATE_OVERRIDE]: now.toISOString() } : {}) };
   const place = namespace === '' ? { name } : { namespace, name };
   return { apiVersion: 'v1', kind: 'Secret', metadata: { ...place, annotations } };
-}
-
-function refOf({ metadata }: Secret): ObjectRef {
-  return { kind: 'Secret', namespace: metadata?.namespace ?? '', name: metadata?.name ?? '' };
 }
 
 /** What the rotation code would do next, up to the moment leaves have followed a new signer. */

@@ -13,17 +13,20 @@ export interface GetFlags extends SourceFlags {
   readonly headers: boolean;
   readonly sortBy?: string | undefined;
   readonly now?: string | undefined;
+  readonly ask?: boolean | undefined;
 }
 
-/** `rotunda get`: certificates, signers, bundles, nodes, revisions and pools as tables or documents. */
+/** `rotunda get`: certificates, signers, bundles, nodes, revisions, pools and hand-overs as tables or documents. */
 export function addGet(program: Command): void {
   const command = program
     .command('get')
-    .summary('list certificates, signers, bundles, nodes, revisions or machine config pools')
+    .summary('list certificates, signers, bundles, nodes, revisions, machine config pools or hand-overs')
     .description(
       `Lists ${GET_KINDS.join(', ')} of a cluster or of a folder (--from), with what the rotation rules will do next and when.\n` +
         'Names follow as in kubectl: TYPE NAME... or TYPE/NAME... Works on the TLS Secrets of any cluster. Nothing is written, and\n' +
-        'private keys are never shown. Exit code 1 when a name is not found.',
+        'private keys are never shown. Exit code 1 when a name is not found.\n' +
+        'hand-overs say of each signer where its replacement stands and for whom it waits: by what its operator noted; where it noted\n' +
+        'nothing, verifiers are asked from here.',
     )
     .argument('<type>', GET_KINDS.join(', '))
     .argument('[names...]', 'only these');
@@ -37,6 +40,7 @@ export function addGet(program: Command): void {
     .option('-w, --watch', 'after the list, print what changes; what is deleted is printed once more')
     .option('--output-watch-events', 'with --watch: say of each whether it was ADDED, MODIFIED or DELETED')
     .option('--no-headers', 'without the line of headings')
+    .option('--ask', 'with hand-overs: ask the verifiers from here, whatever operators have noted')
     .option('--now <time>', 'judge as of this moment, RFC 3339 (default: the clock)')
     .action(async (type: string, names: string[], flags: GetFlags) => {
       const { runGet } = await import('./run.ts');
@@ -48,6 +52,7 @@ export function addGet(program: Command): void {
     'rotunda get signers -n openshift-kube-apiserver-operator -o wide',
     'rotunda get certs --field-selector state!=Good -o jsonpath=\'{range .items[*]}{.metadata.name}{"\\n"}{end}\'',
     'rotunda get certs -o custom-columns=NAME:.metadata.name,UNTIL:.certificate.notAfter',
+    'rotunda get hand-overs',
     'rotunda get bundles --from must-gather/',
   );
 }

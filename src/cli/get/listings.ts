@@ -1,6 +1,8 @@
+import { handOverSummary, loadedText } from '../hand-overs/words.ts';
 import type {
   BundleItem,
   CertificateItem,
+  HandOverItem,
   Inventory,
   ItemMetadata,
   NextDecision,
@@ -18,9 +20,11 @@ export interface Kind<T extends Item = Item> extends Listing<T> {
   readonly parts: readonly InventoryPart[];
   readonly namespaced: boolean;
   items(inventory: Inventory): readonly T[];
+  /** The answer in a sentence, before the table and after it. */
+  summary?(items: readonly T[]): { readonly first: string; readonly last: string };
 }
 
-export type Item = CertificateItem | BundleItem | NodeItem | RevisionItem | PoolItem;
+export type Item = CertificateItem | BundleItem | NodeItem | RevisionItem | PoolItem | HandOverItem;
 
 /** The kinds of `rotunda get`, as of one moment. */
 export function kindsAt(now: Date): readonly Kind[] {
@@ -157,7 +161,36 @@ export function kindsAt(now: Date): readonly Kind[] {
     name: ({ metadata }) => `machineconfigpool/${metadata.name}`,
     items: inventory => inventory.pools,
   };
-  return [certs, signers, bundles, nodes, revisions, pools];
+  const handOvers: Kind<HandOverItem> = {
+    kind: 'HandOver',
+    words: ['hand-overs', 'hand-over', 'handovers', 'handover'],
+    parts: ['hand-overs'],
+    namespaced: true,
+    columns: [
+      namespaceColumn(),
+      nameColumn(),
+      { header: 'PHASE', cell: ({ phase }) => phase },
+      {
+        header: 'SINCE',
+        cell: ({ since }) => (since === undefined ? '' : shortDuration(now.getTime() - Date.parse(since))),
+      },
+      { header: 'LOADED', cell: loadedText },
+      { header: 'WAITING-FOR', cell: ({ waitingFor }) => waitingFor.join(', ') },
+      { header: 'OPERATOR', isWide: true, cell: ({ operator }) => operator },
+      { header: 'CURRENT', isWide: true, cell: ({ current = '' }) => current },
+      { header: 'NEXT', isWide: true, cell: ({ next = '' }) => next },
+      { header: 'BECAUSE', isWide: true, cell: ({ because }) => because.split('\n', 1)[0] ?? '' },
+      {
+        header: 'NOT-COUNTED',
+        isWide: true,
+        cell: ({ notCounted }) => notCounted.map(({ process }) => process).join(', '),
+      },
+    ],
+    name: ({ metadata }) => `secret/${metadata.name}`,
+    items: inventory => inventory.handOvers ?? [],
+    summary: handOverSummary,
+  };
+  return [certs, signers, bundles, nodes, revisions, pools, handOvers];
 }
 
 function namespaceColumn<T extends { readonly metadata: ItemMetadata }>(): Column<T> {

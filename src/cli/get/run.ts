@@ -1,13 +1,15 @@
 import { withCluster } from '../cluster.ts';
 import { namespaceFrom, refuseBoth } from '../cluster-flags.ts';
+import { handOverItems } from '../hand-overs/items.ts';
 import { LiveSource } from '../inventory/live-source.ts';
 import { withSource } from '../inventory/open.ts';
-import { readInventory } from '../inventory/read.ts';
+import { type InventoryObjects, readInventory } from '../inventory/read.ts';
 import type { ObjectSource } from '../inventory/source.ts';
 import { nowFrom } from '../moment.ts';
 import { type OutputFormat, outputFormatFrom } from '../output/format.ts';
 import { documentOf, printDocument, printItems, refuseBadTemplate } from '../output/print.ts';
 import { untilStopped } from '../signals.ts';
+import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
 import type { GetFlags } from './command.ts';
 import { type Item, type Kind, kindsAt } from './listings.ts';
@@ -62,15 +64,22 @@ function questionFrom(words: readonly string[], flags: GetFlags): Question {
   const format = outputFormatFrom(flags.output);
   refuseBadTemplate(format);
   if (flags.outputWatchEvents && !flags.watch) throw new UsageError('--output-watch-events goes with --watch only');
+  if (flags.ask && !known.parts.includes('hand-overs')) throw new UsageError('--ask goes with hand-overs only');
+  if (flags.ask && (flags.watch || flags.from !== undefined))
+    throw new UsageError(`--ask and --${flags.watch ? 'watch' : 'from'} contradict each other: give one of them`);
   nowFrom(flags.now);
   const selects = selectorFrom(flags.selector, flags.fieldSelector);
   return { word, names, namespace, format, flags, selects, order: orderFrom(flags.sortBy) };
 }
 
 async function answer(question: Question, source: ObjectSource, now: Date): Promise<{ kind: Kind; items: Item[] }> {
-  const { word, names, namespace, selects, order } = question;
+  const { word, names, namespace, selects, order, flags } = question;
   const kind = kindsAt(now).find(candidate => candidate.words.includes(word)) as Kind;
-  const inventory = await readInventory(source, { parts: kind.parts, namespace }, now);
+  const asking = flags.ask ? 'everybody' : flags.watch ? 'notes' : 'missing';
+  const handOvers = kind.parts.includes('hand-overs')
+    ? (objects: InventoryObjects) => handOverItems(objects, source, now, asking)
+    : undefined;
+  const inventory = await readInventory(source, { parts: kind.parts, namespace, handOvers }, now);
   const items = kind
     .items(inventory)
     .filter(item => namespace === undefined || item.metadata.namespace === namespace)
@@ -80,11 +89,18 @@ async function answer(question: Question, source: ObjectSource, now: Date): Prom
 
 function render(question: Question, kind: Kind, items: readonly Item[], withHeader = true): string {
   const { format, flags, names, namespace } = question;
-  return printItems(kind, items, format, {
+  const printed = printItems(kind, items, format, {
     isSingle: names.length === 1 && items.length === 1,
     withHeader: withHeader && flags.headers,
     hide: namespace === undefined ? [] : ['NAMESPACE'],
   });
+  const isForPeople = (format.kind === 'table' || format.kind === 'wide') && flags.headers && !flags.watch;
+  const summary = isForPeople && items.length > 0 ? kind.summary?.(items) : undefined;
+  return summary === undefined ? printed : visibleLines(summary.first) + printed + visibleLines(summary.last);
+}
+
+function visibleLines(text: string): string {
+  return text === '' ? '' : `${text.split('\n').map(visible).join('\n')}\n`;
 }
 
 function reportMissing({ names, word, namespace }: Question, items: readonly Item[]): void {

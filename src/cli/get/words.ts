@@ -1,7 +1,7 @@
 import { UsageError } from '../usage-error.ts';
 
 /** What `get` lists and which words stand for it; short, so that help and completion need nothing else. */
-export const GET_KINDS = ['certs', 'signers', 'bundles', 'nodes', 'revisions', 'pools'] as const;
+export const GET_KINDS = ['certs', 'signers', 'bundles', 'nodes', 'revisions', 'pools', 'hand-overs'] as const;
 
 /** Reads `TYPE NAME...`, `TYPE/NAME...` as kubectl does: one kind, and the names asked for. */
 export function kindAndNames(words: readonly string[]): { kind: string; names: string[] } {

@@ -11,6 +11,8 @@ export interface Inventory {
   readonly nodes: readonly NodeItem[];
   readonly revisions: readonly RevisionItem[];
   readonly pools: readonly PoolItem[];
+  /** Only where they were asked for. */
+  readonly handOvers?: readonly HandOverItem[] | undefined;
 }
 
 export interface ItemMetadata {
@@ -137,4 +139,52 @@ export interface PoolItem {
   readonly unavailableCount: number;
   readonly degradedCount: number;
   readonly message?: string | undefined;
+}
+
+/** Spelt out, as everything here, so that the web page needs nothing of the operators. */
+export type HandOverPhase = 'Steady' | 'Distributing' | 'Signing' | 'Retiring';
+
+/** A signer and where its hand-over stands (spec 90), as `decide` says. */
+export interface HandOverItem {
+  /** Of the Secret that is asked for a new signer. */
+  readonly metadata: ItemMetadata;
+  readonly operator: 'kube-apiserver' | 'etcd';
+  readonly phase: HandOverPhase;
+  /** Its operator says that it waits for receipts; otherwise it may go by the clock. */
+  readonly isByReceipts: boolean;
+  /** What its operator does next. */
+  readonly write: 'nothing' | 'replace' | 'begin' | 'begin-again' | 'promote' | 'discard' | 'clear';
+  /** Why it stands where it does. */
+  readonly because: string;
+  /** Why it began. */
+  readonly begunBecause?: string | undefined;
+  readonly since?: string | undefined;
+  /** The names of the certificates. */
+  readonly current?: string | undefined;
+  readonly next?: string | undefined;
+  readonly retiring: readonly string[];
+  readonly leaves: readonly { readonly name: string; readonly isOfCurrent: boolean }[];
+  /** Leaves that are not of the signer in use wait: somebody would refuse them. */
+  readonly holdsLeaves: boolean;
+  /** What verifiers said, where anybody had to be asked. */
+  readonly receipts: readonly ReceiptItem[];
+  /** Who asked them: the operator, whoever shows this, or nobody yet. */
+  readonly receiptsFrom?: 'operator' | 'here' | undefined;
+  readonly waitingFor: readonly string[];
+  readonly leftBehind: readonly string[];
+  /** From then on nobody is waited for any more (HO-7). */
+  readonly waitsUntil?: string | undefined;
+  /** Whoever has to have loaded a new signer before it signs. */
+  readonly asks: readonly { readonly process: string; readonly nodes: string; readonly how: string }[];
+  /** They verify too, and nobody can know what they have loaded. */
+  readonly notCounted: readonly { readonly process: string; readonly why: string }[];
+}
+
+export interface ReceiptItem {
+  readonly verifier: string;
+  readonly node?: string | undefined;
+  readonly kind: 'asked' | 'started' | 'reloaded' | 'reported';
+  readonly isLoaded: boolean;
+  readonly isWaived: boolean;
+  readonly evidence: string;
 }

@@ -7,13 +7,13 @@ import { CONFIG_NAMESPACE, OPERAND_NAMESPACE } from '../../kube-apiserver/namesp
 import { MACHINE_CONFIG_POOLS, type MachineConfigPool } from '../../machine-config-api/machine-config.ts';
 import type { StaticPodOperatorResource } from '../../staticpod/operator.ts';
 import { certificatesAndBundles } from './certificates.ts';
-import type { Inventory } from './model.ts';
+import type { HandOverItem, Inventory } from './model.ts';
 import { nodeItems, poolItems, revisionItems, type StaticPodState } from './nodes.ts';
 import type { PublicSecret } from './public-secret.ts';
 import type { ObjectSource } from './source.ts';
 
 /** Which objects an answer needs; nothing else is read. */
-export type InventoryPart = 'certificates' | 'nodes' | 'revisions' | 'pools';
+export type InventoryPart = 'certificates' | 'nodes' | 'revisions' | 'pools' | 'hand-overs';
 
 /** The objects an inventory is made from, free of private data. */
 export interface InventoryObjects {
@@ -27,6 +27,8 @@ export interface InventoryObjects {
 export interface ReadOptions {
   readonly parts: readonly InventoryPart[];
   readonly namespace?: string | undefined;
+  /** Says where hand-overs stand, for the part of that name. */
+  readonly handOvers?: ((objects: InventoryObjects) => Promise<readonly HandOverItem[]>) | undefined;
 }
 
 const OPERATOR_API = 'operator.openshift.io/v1';
@@ -52,13 +54,13 @@ export async function readObjects(source: ObjectSource, { parts, namespace }: Re
   const needs = (...any: InventoryPart[]) => any.some(part => parts.includes(part));
   const none = Promise.resolve([]);
   const [secrets, configMaps, nodes, pools, ...operands] = await Promise.all([
-    needs('certificates') ? source.list(SECRETS, { namespace }) : none,
-    needs('certificates', 'revisions') ? source.list(CONFIG_MAPS, { namespace }) : none,
-    needs('nodes') ? source.list(NODES) : none,
+    needs('certificates', 'hand-overs') ? source.list(SECRETS, { namespace }) : none,
+    needs('certificates', 'revisions', 'hand-overs') ? source.list(CONFIG_MAPS, { namespace }) : none,
+    needs('nodes', 'hand-overs') ? source.list(NODES) : none,
     needs('pools') ? source.list(MACHINE_CONFIG_POOLS) : none,
     ...OPERANDS.map(async ({ operand, namespace: place, kind, plural }) => {
       const kinds = resource<StaticPodOperatorResource>(OPERATOR_API, kind, plural, false);
-      const found = needs('nodes', 'revisions') ? await source.list(kinds) : [];
+      const found = needs('nodes', 'revisions', 'hand-overs') ? await source.list(kinds) : [];
       return { operand, namespace: place, resource: found.find(({ metadata }) => metadata?.name === 'cluster') };
     }),
   ]);
@@ -83,12 +85,17 @@ export function inventoryOf(objects: InventoryObjects, now: Date): Inventory {
  */
 export async function readInventory(source: ObjectSource, options: ReadOptions, now: Date): Promise<Inventory> {
   const { parts, namespace } = options;
+  const read = async (selection: ReadOptions): Promise<Inventory> => {
+    const objects = await readObjects(source, selection);
+    const inventory = inventoryOf(objects, now);
+    return options.handOvers === undefined ? inventory : { ...inventory, handOvers: await options.handOvers(objects) };
+  };
   try {
-    return inventoryOf(await readObjects(source, { parts }), now);
+    return await read({ parts });
   } catch (error) {
     const isForbidden = error instanceof KubeError && error.code === 403;
     if (!isForbidden || namespace === undefined) throw error;
-    return inventoryOf(await readObjects(source, { parts, namespace }), now);
+    return read({ parts, namespace });
   }
 }
 

@@ -1,0 +1,177 @@
+import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
+import type { RotationUnit } from '../../certrotation/config.ts';
+import { annotationsOf, dataText, TLS_CERT } from '../../certrotation/secret.ts';
+import { decide, type FamilyDecision, type FamilyQuestion, waitsUntil } from '../../hand-over/decide.ts';
+import { type Family, type FamilyObjects, familiesOf, nextKey, previousKey, sightOf } from '../../hand-over/family.ts';
+import { BECAUSE, RECEIPTS, SINCE } from '../../hand-over/names.ts';
+import { notedReceipts, type Receipt, type Receipts } from '../../hand-over/receipt.ts';
+import { type Means, verifiersOf } from '../../hand-over/verifiers.ts';
+import { floorToMs, parseRfc3339 } from '../../kube/time.ts';
+import type { ObjectName } from '../../kube-apiserver/chains.ts';
+import { hostnameSources } from '../../kube-apiserver/rotation/follow-hostnames.ts';
+import { HAND_OVER_CONDITION } from '../../kube-apiserver/rotation/hand-over-report.ts';
+import { rotationUnits } from '../../kube-apiserver/rotation/units.ts';
+import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
+import type { Certificate } from '../../pki/certificate.ts';
+import type { TrustGraph } from '../../trust/graph.ts';
+import { secret as secretRef } from '../../trust/object.ts';
+import { byPlace, metadataOf } from '../inventory/certificates.ts';
+import { isNamed } from '../inventory/known-chains.ts';
+import type { HandOverItem, ReceiptItem } from '../inventory/model.ts';
+import type { PublicSecret } from '../inventory/public-secret.ts';
+import type { InventoryObjects } from '../inventory/read.ts';
+import { certificatesIn } from '../inventory/relations.ts';
+import type { ObjectSource } from '../inventory/source.ts';
+import { rotationDayFrom } from '../plan/units.ts';
+import { etcdHandOvers } from './etcd.ts';
+import { evidenceFrom, operatorOf } from './evidence.ts';
+import { isUnderWay } from './words.ts';
+
+/**
+ * `notes`: what operators have noted, and nothing else; `missing`: verifiers are asked from here where no operator has noted anything;
+ * `everybody`: they are asked in any case.
+ */
+export type Asking = 'notes' | 'missing' | 'everybody';
+
+/** Where the hand-over of every signer stands: `decide` over the objects, with what verifiers have said (spec 90, HO-1). */
+export async function handOverItems(
+  objects: InventoryObjects,
+  source: ObjectSource,
+  now: Date,
+  asking: Asking = 'notes',
+): Promise<HandOverItem[]> {
+  const dayMs = rotationDayFrom(objects);
+  const units = rotationUnits({ dayMs, hostnames: hostnameSources() });
+  const graph = kubeApiserverTrust();
+  const evidence = evidenceFrom(objects, source, units, graph);
+  const families = familiesOf(units).filter(({ signer }) => objects.secrets.some(secret => isNamed(secret, signer)));
+  const items = await Promise.all(
+    families.map(family => itemOf(family, { objects, graph, evidence, dayMs, now, asking })),
+  );
+  const all = [...items, ...(await etcdHandOvers(objects, dayMs, now))];
+  // What is under way is what somebody looks for.
+  return all.toSorted((a, b) => Number(isUnderWay(b)) - Number(isUnderWay(a)) || byPlace(a, b));
+}
+
+/** A pair whose key somebody has looked at, or nobody could; throws where it cannot be used. */
+export function openPublic(secret: PublicSecret): { readonly chain: readonly Certificate[] } {
+  if (secret.keyProblem) throw new Error(secret.keyProblem);
+  return { chain: certificatesIn(dataText(secret, TLS_CERT)) };
+}
+
+interface Sight {
+  readonly objects: InventoryObjects;
+  readonly graph: TrustGraph;
+  readonly evidence: Receipts;
+  readonly dayMs: number;
+  readonly now: Date;
+  readonly asking: Asking;
+}
+
+async function itemOf(family: Family, sight: Sight): Promise<HandOverItem> {
+  const { objects, graph, dayMs, now } = sight;
+  const { signer } = family;
+  const found = objectsOf(family, objects);
+  const question = { ...sightOf(found, signer, now, openPublic), dayMs, now };
+  const { decision, receipts, receiptsFrom } = await decided(family, found, question, sight);
+  const notes = found.next === undefined ? {} : annotationsOf(found.next);
+  const ends = decision.waitingFor.length === 0 ? undefined : endOf(question);
+  const verifiers = verifiersOf(graph, leavesOf(family));
+  return {
+    metadata: found.signer === undefined ? { ...signer } : metadataOf(found.signer),
+    operator: 'kube-apiserver',
+    isByReceipts: operatorOf(objects)?.status?.conditions?.some(({ type }) => type === HAND_OVER_CONDITION) ?? false,
+    phase: decision.phase,
+    write: decision.write,
+    because: decision.because,
+    begunBecause: notes[BECAUSE],
+    since: sinceOf(notes[SINCE]),
+    current: question.current?.subject.commonName,
+    next: question.next?.subject.commonName,
+    retiring: question.retiring.map(({ subject }) => subject.commonName),
+    leaves: question.leaves.map(({ name, isOfCurrent }) => ({ name, isOfCurrent })),
+    holdsLeaves: decision.leaves === 'hold',
+    receipts: (receipts ?? []).map(receiptItem),
+    receiptsFrom,
+    waitingFor: decision.waitingFor.map(({ verifier }) => verifier),
+    leftBehind: decision.leftBehind.map(({ verifier }) => verifier),
+    waitsUntil: ends && waitsUntil(ends, question).toISOString(),
+    asks: verifiers.flatMap(({ process, nodes, means }) =>
+      means.kind === 'nobody' ? [] : [{ process, nodes, how: HOW[means.kind] }],
+    ),
+    notCounted: verifiers.flatMap(({ process, means }) =>
+      means.kind === 'nobody' ? [{ process, why: means.why }] : [],
+    ),
+  };
+}
+
+const HOW: Readonly<Record<Exclude<Means['kind'], 'nobody'>, string>> = {
+  ask: 'it names its CAs in a handshake',
+  revision: 'by the revision it began with',
+  agent: 'the agent of its node reports it',
+  pod: 'its pod says what it was started with',
+  rereads: 'it reads again by itself, and has the time it needs',
+};
+
+interface Decided {
+  readonly decision: FamilyDecision;
+  readonly receipts?: readonly Receipt[] | undefined;
+  readonly receiptsFrom?: HandOverItem['receiptsFrom'];
+}
+
+/** Asks about the CA that the decision depends on, if it depends on any. */
+async function decided(
+  family: Family,
+  { next }: FamilyObjects,
+  question: Omit<FamilyQuestion, 'receipts'>,
+  { evidence, asking }: Sight,
+): Promise<Decided> {
+  let asked: Certificate | undefined;
+  const unasked = decide({
+    ...question,
+    receipts: ca => {
+      asked = ca;
+      return undefined;
+    },
+  });
+  if (asked === undefined) return { decision: unasked };
+  const noted = next && notedReceipts(annotationsOf(next)[RECEIPTS]);
+  const asks = asking === 'everybody' || (asking === 'missing' && noted === undefined);
+  const { namespace, name } = family.signer;
+  const receipts = asks ? await evidence.of(secretRef(namespace, name), asked) : noted;
+  if (receipts === undefined) return { decision: unasked };
+  const decision = decide({ ...question, receipts: () => receipts });
+  return { decision, receipts, receiptsFrom: asks ? 'here' : 'operator' };
+}
+
+/** What ends while somebody is waited for. */
+function endOf({ current, next, leaves }: Omit<FamilyQuestion, 'receipts'>) {
+  if (next !== undefined) return current;
+  const others = leaves.filter(({ isOfCurrent }) => !isOfCurrent);
+  return others.toSorted((a, b) => a.notAfter.getTime() - b.notAfter.getTime())[0];
+}
+
+function objectsOf({ signer, units }: Family, { secrets, configMaps }: InventoryObjects): FamilyObjects {
+  const secret = (place: ObjectName): Secret | undefined => secrets.find(candidate => isNamed(candidate, place));
+  const [{ bundle }] = units;
+  return {
+    signer: secret(signer),
+    next: secret(nextKey(signer)),
+    previous: secret(previousKey(signer)),
+    bundle: configMaps.find((candidate): candidate is ConfigMap => isNamed(candidate, bundle)),
+    leaves: units.map(({ target }) => secret(target)).filter(leaf => leaf !== undefined),
+  };
+}
+
+function leavesOf({ units }: { readonly units: readonly RotationUnit[] }) {
+  return units.map(({ target }) => secretRef(target.namespace, target.name));
+}
+
+function receiptItem({ verifier, node, kind, isLoaded, isWaived, evidence }: Receipt): ReceiptItem {
+  return { verifier, ...(node === undefined ? {} : { node }), kind, isLoaded, isWaived, evidence };
+}
+
+function sinceOf(text: string | undefined): string | undefined {
+  const since = text === undefined ? undefined : parseRfc3339(text);
+  return since && floorToMs(since).toISOString();
+}
