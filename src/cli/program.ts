@@ -12,6 +12,7 @@ import { addDescribe } from './describe/command.ts';
 import { addExplain } from './explain/command.ts';
 import { addGet } from './get/command.ts';
 import { addGraph } from './graph/command.ts';
+import { addHandOverVerbs } from './hand-overs/command.ts';
 import { addMonitor } from './monitor/command.ts';
 import { addNodePrograms } from './node/command.ts';
 import { addOperators } from './operator/command.ts';
@@ -44,6 +45,7 @@ export function buildProgram(calledAs: string = process.argv[1] ?? ''): Command 
   addMonitor(program);
   addWait(program);
   addCertificateVerbs(program);
+  addHandOverVerbs(program);
   addCompletion(program);
   addConsole(program);
   addApi(program);

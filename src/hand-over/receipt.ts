@@ -56,4 +56,4 @@ function receiptFrom(value: unknown): Receipt {
   };
 }
 
-const KINDS: readonly ReceiptKind[] = ['asked', 'started', 'reported'];
+const KINDS: readonly ReceiptKind[] = ['asked', 'started', 'reloaded', 'reported'];

@@ -174,12 +174,13 @@ test('taken back, the next signer leaves the bundle and the cluster, and comes a
   const world = await steady();
   await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
   await world.settle();
-  const { notAfter } = await world.certificate('signer');
-  await world.annotate('signer', { [NOT_AFTER]: notAfter.toISOString() });
   await world.annotate('signer-next', { [TAKEN_BACK]: NOW.toISOString() });
   await world.settle();
   assert.equal(await world.secret('signer-next'), undefined);
   assert.equal((await world.bundle()).length, 1);
+  const { notAfter } = await world.certificate('signer');
+  const noted = annotationsOf((await world.secret('signer'))!)[NOT_AFTER] ?? '';
+  assert.equal(new Date(noted).getTime(), notAfter.getTime(), 'the request is gone');
 });
 
 test('turned round, the signer before signs again, and leaves go back to it', async () => {

@@ -1,5 +1,5 @@
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
-import { GATE_OVERRIDE, NOT_AFTER } from '../certrotation/annotations.ts';
+import { GATE_OVERRIDE, NOT_AFTER, NOT_BEFORE } from '../certrotation/annotations.ts';
 import { ensureBundle } from '../certrotation/bundle.ts';
 import type { RotationUnit } from '../certrotation/config.ts';
 import type { CertCreator } from '../certrotation/creator.ts';
@@ -148,6 +148,7 @@ class Pass {
       case 'replace':
         return this.#keep(undefined, decision);
       case 'discard':
+        if (state.isTakenBack && !(await this.#forgetRequest(objects, state))) return undefined;
         return this.#keep('keep', decision, { dropped: state.next?.chain[0], clears: objects.next });
       case 'clear':
         return this.#keep('keep', decision, { clears: objects.next });
@@ -231,6 +232,16 @@ class Pass {
     if (before.data?.[TLS_CERT] === certificate) return true;
     const wanted: Secret = { ...before, type: TLS_SECRET, data: { [TLS_CERT]: certificate, [TLS_KEY]: key } };
     return (await store(SECRETS, previous, wanted, this.#rotation)) !== undefined;
+  }
+
+  /** What was asked for and taken back would be asked for again by its own words. False: another writer was first. */
+  async #forgetRequest({ signer }: FamilyObjects, { current }: FamilyState): Promise<boolean> {
+    if (signer === undefined || current === undefined) return true;
+    const annotations = annotationsOf(signer);
+    if ([NOT_BEFORE, NOT_AFTER].every(name => parseRfc3339(annotations[name] ?? '') !== undefined)) return true;
+    const dates = { [NOT_BEFORE]: formatRfc3339(current.notBefore), [NOT_AFTER]: formatRfc3339(current.notAfter) };
+    const wanted = { ...signer, metadata: { ...signer.metadata, annotations: { ...annotations, ...dates } } };
+    return (await store(SECRETS, signer, wanted, this.#rotation)) !== undefined;
   }
 
   #tellLeftBehind({ namespace, name }: { namespace: string; name: string }, { leftBehind }: FamilyDecision): void {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { load } from 'js-yaml';
 import { NOT_AFTER } from '../../src/certrotation/annotations.ts';
-import { CONFIG_MAPS, NAMESPACES, PODS, SECRETS } from '../../src/kube/resource.ts';
+import { CONFIG_MAPS, NAMESPACES, NODES, PODS, SECRETS } from '../../src/kube/resource.ts';
 import { PATIENCE_MS } from '../tools/eventually.ts';
 import { type Cockpit, inTerminal, main, Running, runMain, startCockpit } from './cockpit.ts';
 
@@ -275,6 +275,25 @@ describe('verbs that write', () => {
     assert.ok(annotations['rotunda.dev/regeneration-gate-overridden']);
     assert.ok(managedFields.some(({ manager }) => manager === 'regenerate-leaf-certificates'));
     await cockpit.rotate();
+  });
+
+  test('a node is waived by name, only with --yes where nobody can be asked; nothing is taken back where nothing is under way', async () => {
+    await cockpit.api.kube.create(NODES, { metadata: { name: 'worker-0' } });
+    const said = async (...args: string[]) => cockpit.run(args);
+    assert.match((await said('waive', 'pod/x')).stderr, /only nodes can be waived: expected node\/NAME/);
+    assert.match((await said('waive', 'node/nope', '--yes')).stderr, /node "nope" not found/);
+    assert.match((await said('waive', 'node/worker-0')).stderr, /no hand-over waits for node worker-0 now.*say --yes/s);
+    assert.equal((await said('waive', 'node/worker-0', '--yes')).stdout, 'node/worker-0 waived\n');
+    assert.equal((await said('waive', 'node/worker-0', '--yes')).stdout, 'node/worker-0 is waived already\n');
+    assert.equal((await said('waive', 'node', 'worker-0', '--remove')).stdout, 'node/worker-0 is waited for again\n');
+    const refused = await said('take-back', 'loadbalancer-serving-signer', '--yes');
+    assert.deepEqual([refused.status, refused.stdout], [1, '']);
+    assert.match(refused.stderr, /loadbalancer-serving-signer: nothing is being handed over/);
+    assert.match(
+      (await said('take-back', 'nobody')).stderr,
+      /there is no signer "nobody": known are aggregator-client-signer/,
+    );
+    await cockpit.api.kube.delete(NODES, { name: 'worker-0' });
   });
 
   test('what is passed over is named with -v and in JSON; the others are still visited', async () => {

@@ -8,8 +8,8 @@ import { HandOverWorld, LEAF, NEXT, SIGNER } from './testing.ts';
 import { handOverSummary, whatEndsTheWait } from './words.ts';
 
 describe('where a hand-over stands, by the rule of its operator (spec 90, HO-1)', () => {
-  test('at rest: steady, and who would be asked', async () => {
-    const world = await HandOverWorld.create('a', 'b');
+  test('at rest: steady, and who would be asked', async t => {
+    const world = await HandOverWorld.create(t, 'a', 'b');
     const item = await world.item();
     assert.deepEqual([item.phase, item.waitingFor, item.receipts], ['Steady', [], []]);
     assert.deepEqual(item.asks, [{ process: 'kubelet', nodes: 'all', how: 'it names its CAs in a handshake' }]);
@@ -22,8 +22,8 @@ describe('where a hand-over stands, by the rule of its operator (spec 90, HO-1)'
     assert.match(whatBegins(item).join(' '), /does not say that it hands over by receipts/, 'it has no condition');
   });
 
-  test('distributing: who has answered and who is waited for, as the operator noted it', async () => {
-    const world = await HandOverWorld.create('a', 'b');
+  test('distributing: who has answered and who is waited for, as the operator noted it', async t => {
+    const world = await HandOverWorld.create(t, 'a', 'b');
     world.missing.add('b');
     await world.force();
     const item = await world.item();
@@ -43,8 +43,8 @@ describe('where a hand-over stands, by the rule of its operator (spec 90, HO-1)'
     assert.deepEqual((await world.item()).phase, 'Retiring');
   });
 
-  test('where no operator has noted anything, nobody says that somebody was asked', async () => {
-    const world = await HandOverWorld.create('a');
+  test('where no operator has noted anything, nobody says that somebody was asked', async t => {
+    const world = await HandOverWorld.create(t, 'a');
     world.missing.add('a');
     await world.force();
     await world.annotate(NEXT, { [RECEIPTS]: 'not a list' });
@@ -67,8 +67,8 @@ describe('requests in the middle of a hand-over (spec 90, HO-5)', () => {
     return gateOf(leaf, found, now);
   };
 
-  test('a second one is answered with the phase', async () => {
-    const world = await HandOverWorld.create('a');
+  test('a second one is answered with the phase', async t => {
+    const world = await HandOverWorld.create(t, 'a');
     assert.equal(isBegun(await world.item()), false);
     world.missing.add('a');
     await world.force();
@@ -79,8 +79,8 @@ describe('requests in the middle of a hand-over (spec 90, HO-5)', () => {
     assert.match(text, /^is being handed over already: Distributing ".*@\d+" since .*Z, waiting for kubelet on a$/);
   });
 
-  test('a leaf waits for its phase, and goes when nothing is under way, however young its signer', async () => {
-    const world = await HandOverWorld.create('a');
+  test('a leaf waits for its phase, and goes when nothing is under way, however young its signer', async t => {
+    const world = await HandOverWorld.create(t, 'a');
     assert.equal(
       await gate(world),
       undefined,
@@ -99,8 +99,8 @@ describe('requests in the middle of a hand-over (spec 90, HO-5)', () => {
     assert.equal(await gate(world), undefined);
   });
 
-  test('a leaf of a signer that not everybody has loaded names those who would be cut off', async () => {
-    const world = await HandOverWorld.create('a');
+  test('a leaf of a signer that not everybody has loaded names those who would be cut off', async t => {
+    const world = await HandOverWorld.create(t, 'a');
     // As upstream leaves it: a signer made anew in place that has signed nothing.
     world.missing.add('a');
     await world.kube.delete(SECRETS, SIGNER);

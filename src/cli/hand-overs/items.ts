@@ -6,6 +6,7 @@ import { type Family, type FamilyObjects, familiesOf, nextKey, previousKey, sigh
 import { BECAUSE, RECEIPTS, SINCE } from '../../hand-over/names.ts';
 import { notedReceipts, type Receipt, type Receipts } from '../../hand-over/receipt.ts';
 import { type Means, verifiersOf } from '../../hand-over/verifiers.ts';
+import type { Kube } from '../../kube/port.ts';
 import { floorToMs, parseRfc3339 } from '../../kube/time.ts';
 import type { ObjectName } from '../../kube-apiserver/chains.ts';
 import { hostnameSources } from '../../kube-apiserver/rotation/follow-hostnames.ts';
@@ -19,9 +20,9 @@ import { byPlace, metadataOf } from '../inventory/certificates.ts';
 import { isNamed } from '../inventory/known-chains.ts';
 import type { HandOverItem, ReceiptItem } from '../inventory/model.ts';
 import type { PublicSecret } from '../inventory/public-secret.ts';
-import type { InventoryObjects } from '../inventory/read.ts';
+import { type InventoryObjects, readObjects } from '../inventory/read.ts';
 import { certificatesIn } from '../inventory/relations.ts';
-import type { ObjectSource } from '../inventory/source.ts';
+import { clusterSource, type ObjectSource } from '../inventory/source.ts';
 import { rotationDayFrom } from '../plan/units.ts';
 import { etcdHandOvers } from './etcd.ts';
 import { evidenceFrom, operatorOf } from './evidence.ts';
@@ -51,6 +52,12 @@ export async function handOverItems(
   const all = [...items, ...(await etcdHandOvers(objects, dayMs, now))];
   // What is under way is what somebody looks for.
   return all.toSorted((a, b) => Number(isUnderWay(b)) - Number(isUnderWay(a)) || byPlace(a, b));
+}
+
+/** The same over a cluster. */
+export async function readHandOvers(kube: Kube, now: Date, asking?: Asking): Promise<HandOverItem[]> {
+  const source = clusterSource(kube);
+  return handOverItems(await readObjects(source, { parts: ['hand-overs'] }), source, now, asking);
 }
 
 /** A pair whose key somebody has looked at, or nobody could; throws where it cannot be used. */

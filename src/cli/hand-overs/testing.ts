@@ -1,10 +1,13 @@
+import type { TestContext } from 'node:test';
+import { type Engine, startEngine } from '../../api/api.ts';
 import { NOT_AFTER } from '../../certrotation/annotations.ts';
 import { annotationsOf } from '../../certrotation/secret.ts';
-import { testRotation } from '../../certrotation/testing.ts';
+import { type TestRotation, testRotation } from '../../certrotation/testing.ts';
 import type { Receipt } from '../../hand-over/receipt.ts';
 import { syncByReceipts } from '../../hand-over/sync.ts';
 import { days } from '../../kube/duration.ts';
-import { NODES, type ObjectKey, SECRETS } from '../../kube/resource.ts';
+import type { Kube } from '../../kube/port.ts';
+import { NAMESPACES, NODES, type ObjectKey, SECRETS } from '../../kube/resource.ts';
 import { KUBE_APISERVER_CHAINS } from '../../kube-apiserver/chains.ts';
 import { hostnameSources } from '../../kube-apiserver/rotation/follow-hostnames.ts';
 import { rotationUnits } from '../../kube-apiserver/rotation/units.ts';
@@ -23,8 +26,8 @@ export const LEAF = { namespace: 'openshift-kube-apiserver', name: 'kubelet-clie
 
 /** One signer of kube-apiserver and its leaf, kept by its operator's own passes; who has loaded what is what the test says. */
 export class HandOverWorld {
-  readonly rotation = testRotation();
-  readonly kube = this.rotation.kube;
+  readonly rotation: TestRotation;
+  readonly kube: Kube;
   readonly #units = rotationUnits({
     dayMs: days(1),
     hostnames: hostnameSources(),
@@ -35,8 +38,22 @@ export class HandOverWorld {
   readonly missing = new Set<string>();
   readonly #sync = syncByReceipts(this.#units, { dayMs: days(1), receipts: { of: async () => this.#receipts() } });
 
-  static async create(...nodes: string[]): Promise<HandOverWorld> {
-    const world = new HandOverWorld();
+  readonly #engine: Engine;
+
+  private constructor(engine: Engine) {
+    this.#engine = engine;
+    this.kube = engine.kube;
+    this.rotation = testRotation(this.kube);
+  }
+
+  stop(): Promise<void> {
+    return this.#engine.close();
+  }
+
+  static async create(t: TestContext, ...nodes: string[]): Promise<HandOverWorld> {
+    const world = new HandOverWorld(await startEngine());
+    t.after(() => world.stop());
+    for (const name of [SIGNER.namespace, LEAF.namespace]) await world.kube.create(NAMESPACES, { metadata: { name } });
     for (const name of nodes) await world.kube.create(NODES, { metadata: { name } });
     world.#nodes = nodes;
     await world.settle();
