@@ -241,6 +241,12 @@ describe('verbs that write', () => {
     assert.match(listed.stdout, /\nnote: not counted, for nobody can know what they have loaded: /);
     const one = JSON.parse((await cockpit.run(['get', 'hand-over/kube-control-plane-signer', '-o', 'json'])).stdout);
     assert.deepEqual([one.kind, one.phase, one.write], ['HandOver', 'Distributing', 'begin']);
+    const described = await cockpit.run(['describe', 'signer', 'kube-control-plane-signer']);
+    assert.match(described.stdout, /^Hand-over: +Distributing: /m, described.stderr);
+    assert.match(described.stdout, /^Not counted: |^Asks: /m);
+    const explained = await cockpit.run(['explain', 'secret/kube-control-plane-signer']);
+    assert.match(explained.stdout, /kube-control-plane-signer +regenerate +now /);
+    assert.match(explained.stdout, /note: Distributing \(HO-2\): .*; goes on when every verifier/);
     assert.match((await cockpit.run(['get', 'certs', '--ask'])).stderr, /--ask goes with hand-overs only/);
     const held = await cockpit.run(['regenerate-leaf', 'secret/check-endpoints-client-cert-key', '-n', OPERAND]);
     assert.deepEqual([held.status, held.stdout], [1, '']);

@@ -11,12 +11,13 @@ export interface DescribeFlags extends SourceFlags {
 export function addDescribe(program: Command): void {
   const command = program
     .command('describe')
-    .summary('tell everything about a certificate, signer, bundle, node, revision or pool')
+    .summary('tell everything about a certificate, signer, bundle, node, revision, pool or hand-over')
     .description(
       'Tells what an object is, who signed it, who trusts it, what the rules will do next and when, and which processes on which nodes\n' +
-        'reload or restart when it changes. Private keys are never shown.',
+        'reload or restart when it changes; of a signer also where its hand-over stands: who has loaded the next one, by which evidence, and\n' +
+        'what would end the wait. Private keys are never shown.',
     )
-    .argument('<type>', 'cert, signer, bundle, node, revision or pool; also TYPE/NAME')
+    .argument('<type>', 'cert, signer, bundle, node, revision, pool or hand-over; also TYPE/NAME')
     .argument('[names...]', 'which ones');
   withNamespaceFlags(withSourceFlags(command))
     .option('-o, --output <format>', `text, or for machines ${MACHINE_FORMATS}`, 'text')

@@ -6,9 +6,11 @@ import { isSameObject, type ObjectRef, objectText } from '../../trust/object.ts'
 import { namespaceFrom } from '../cluster-flags.ts';
 import { type Item, type Kind, kindsAt } from '../get/listings.ts';
 import { GET_KINDS, kindAndNames } from '../get/words.ts';
-import type { BundleItem, CertificateFacts, CertificateItem, NextDecision } from '../inventory/model.ts';
+import { type Entry, handOverEntries, isOfSigner } from '../hand-overs/describe.ts';
+import { handOverItems } from '../hand-overs/items.ts';
+import type { BundleItem, CertificateFacts, CertificateItem, HandOverItem, NextDecision } from '../inventory/model.ts';
 import { withSource } from '../inventory/open.ts';
-import { readInventory } from '../inventory/read.ts';
+import { type InventoryObjects, readInventory } from '../inventory/read.ts';
 import { nowFrom } from '../moment.ts';
 import { machineFormatFrom } from '../output/format.ts';
 import { printItems, refuseBadTemplate } from '../output/print.ts';
@@ -26,7 +28,15 @@ export async function runDescribe(words: readonly string[], flags: DescribeFlags
   const kind = kindsAt(now).find(candidate => candidate.words.includes(word));
   if (kind === undefined) throw new UsageError(`there is no type "${word}": known are ${GET_KINDS.join(', ')}`);
   if (names.length === 0) throw new UsageError(`say which ${word} to describe`);
-  const inventory = await withSource(flags, source => readInventory(source, { parts: kind.parts, namespace }, now));
+  const hasHandOvers = kind.parts.some(part => part === 'certificates' || part === 'hand-overs');
+  const parts = hasHandOvers ? [...kind.parts, 'hand-overs' as const] : kind.parts;
+  const inventory = await withSource(flags, source => {
+    const asking = flags.from === undefined ? 'missing' : 'notes';
+    const handOvers = (objects: InventoryObjects) => handOverItems(objects, source, now, asking);
+    return readInventory(source, { parts, namespace, ...(hasHandOvers ? { handOvers } : {}) }, now);
+  });
+  const handOverOf = (item: Item) =>
+    'chainLength' in item ? inventory.handOvers?.find(found => isOfSigner(found, item)) : undefined;
   const items = kind
     .items(inventory)
     .filter(
@@ -34,8 +44,13 @@ export async function runDescribe(words: readonly string[], flags: DescribeFlags
     );
   process.stdout.write(
     format === undefined
-      ? items.map(item => described(kind, item, now)).join('\n')
-      : printItems(kind, items.map(withEffects), format, { isSingle: names.length === 1 && items.length === 1 }),
+      ? items.map(item => described(kind, item, handOverOf(item), now)).join('\n')
+      : printItems(
+          kind,
+          items.map(item => withEffects(item, handOverOf(item))),
+          format,
+          { isSingle: names.length === 1 && items.length === 1 },
+        ),
   );
   for (const name of names.filter(wanted => !items.some(({ metadata }) => metadata.name === wanted))) {
     process.stderr.write(
@@ -45,10 +60,7 @@ export async function runDescribe(words: readonly string[], flags: DescribeFlags
   }
 }
 
-/** One line, or a heading with lines below it. */
-type Entry = readonly [label: string, value: string | readonly string[] | undefined];
-
-function described(kind: Kind, item: Item, now: Date): string {
+function described(kind: Kind, item: Item, handOver: HandOverItem | undefined, now: Date): string {
   const { metadata } = item;
   const entries: Entry[] = [
     ['Name', metadata.name],
@@ -56,7 +68,10 @@ function described(kind: Kind, item: Item, now: Date): string {
     ['Labels', Object.entries(metadata.labels ?? {}).map(([key, value]) => `${key}=${value}`)],
     ['Created', metadata.creationTimestamp],
   ];
-  if ('chainLength' in item) entries.push(...certificateEntries(item, now));
+  if ('chainLength' in item) {
+    entries.push(...certificateEntries(item, now));
+    if (handOver !== undefined) entries.push(...handOverEntries(handOver, now));
+  } else if ('asks' in item) entries.push(...handOverEntries(item, now));
   else if ('keys' in item) entries.push(...bundleEntries(item, now));
   else {
     // The columns say it all.
@@ -141,7 +156,7 @@ function nextEntries(next: NextDecision | undefined, now: Date): Entry[] {
 const GRAPH: TrustGraph = joinGraphs(kubeApiserverTrust(), etcdTrust());
 
 /** For machines: the item, and what a change of it does. */
-function withEffects(item: Item): Item {
+function withEffects(item: Item, handOver: HandOverItem | undefined): Item {
   if (!('chainLength' in item) && !('keys' in item)) return item;
   const { namespace = '', name } = item.metadata;
   const ref: ObjectRef = { kind: 'chainLength' in item ? 'Secret' : 'ConfigMap', namespace, name };
@@ -157,7 +172,7 @@ function withEffects(item: Item): Item {
     })),
     connections: connectionsOf(ref),
   };
-  return Object.assign({}, item, { change });
+  return Object.assign({}, item, { change, ...(handOver === undefined ? {} : { handOver }) });
 }
 
 function connectionsOf(ref: ObjectRef): string[] {

@@ -9,6 +9,7 @@ import { decideTarget } from '../../certrotation/target.ts';
 import { days, parseGoDuration } from '../../kube/duration.ts';
 import type { Certificate } from '../../pki/certificate.ts';
 import { chainOfNextSigner, chainOfSigner, chainOfTarget, type KnownObject } from '../inventory/known-chains.ts';
+import type { HandOverPhase } from '../inventory/model.ts';
 import type { PublicSecret } from '../inventory/public-secret.ts';
 import { certificatesIn, Relations } from '../inventory/relations.ts';
 
@@ -21,6 +22,8 @@ export interface Explanation {
   readonly action: 'keep' | 'regenerate' | 'rewrite' | 'fail';
   readonly rule: string;
   readonly reason: string;
+  /** Of a signer: where its hand-over stands. */
+  readonly phase?: HandOverPhase | undefined;
   /** When the answer changes, and to what; absent when it is due now. */
   readonly until?: string;
   /** What could not be known from what was given. */

@@ -1,11 +1,13 @@
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
-import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
 import { namespaceFrom, positiveDurationFrom } from '../cluster-flags.ts';
+import { handOverItems } from '../hand-overs/items.ts';
+import { isUnderWay, PHASE_RULES } from '../hand-overs/words.ts';
 import { isRevisionCopy } from '../inventory/certificates.ts';
 import { loadObjects } from '../inventory/files.ts';
+import type { HandOverItem } from '../inventory/model.ts';
 import { withSource } from '../inventory/open.ts';
 import { type PublicSecret, withoutPrivateData } from '../inventory/public-secret.ts';
-import { rotationDayOf } from '../inventory/read.ts';
+import { readObjects, rotationDayOf } from '../inventory/read.ts';
 import { nowFrom } from '../moment.ts';
 import { type OutputFormat, outputFormatFrom } from '../output/format.ts';
 import { type Listing, printDocument, printItems, refuseBadTemplate } from '../output/print.ts';
@@ -17,6 +19,7 @@ import { type Explanation, explain } from './explain.ts';
 interface Objects {
   readonly secrets: readonly PublicSecret[];
   readonly configMaps: readonly ConfigMap[];
+  readonly handOvers: readonly HandOverItem[];
   /** How many other things were read. */
   readonly others: number;
 }
@@ -28,13 +31,13 @@ export async function runExplain(names: readonly string[], flags: ExplainFlags):
   const refreshMs = flags.refresh === undefined ? undefined : positiveDurationFrom('--refresh', flags.refresh);
   const format = outputFormatFrom(flags.output);
   refuseBadTemplate(format);
-  const { secrets, configMaps, others } = await objectsFrom(flags);
+  const { secrets, configMaps, handOvers, others } = await objectsFrom(flags, now);
   const all = explain(secrets, configMaps, {
     now,
     dayMs: dayMs ?? rotationDayOf(configMaps),
     refreshMs,
     refreshOnlyWhenExpired: flags.recovery ?? false,
-  });
+  }).map(explanation => withPhase(explanation, handOvers));
   const explanations = all.filter(
     item =>
       (namespace === undefined || item.namespace === namespace) && (names.length === 0 || names.some(isNameOf(item))),
@@ -54,13 +57,14 @@ function isNameOf({ kind, name }: Explanation): (wanted: string) => boolean {
   return wanted => wanted === name || wanted.toLowerCase() === `${kind.toLowerCase()}/${name}`;
 }
 
-async function objectsFrom(flags: ExplainFlags): Promise<Objects> {
+async function objectsFrom(flags: ExplainFlags, now: Date): Promise<Objects> {
   if (flags.filename === undefined) {
     return withSource(flags, async source => {
-      const [secrets, configMaps] = await Promise.all([source.list(SECRETS), source.list(CONFIG_MAPS)]);
+      const objects = await readObjects(source, { parts: ['hand-overs'] });
+      const { secrets, configMaps } = objects;
       const own = { secrets: secrets.filter(isOriginal), configMaps: configMaps.filter(isOriginal) };
       const copies = secrets.length + configMaps.length - own.secrets.length - own.configMaps.length;
-      return { ...own, others: copies };
+      return { ...own, others: copies, handOvers: await handOverItems(objects, source, now) };
     });
   }
   for (const other of ['from', 'kubeconfig', 'context'] as const) {
@@ -71,7 +75,20 @@ async function objectsFrom(flags: ExplainFlags): Promise<Objects> {
   for (const warning of warnings) process.stderr.write(`warning: ${visible(warning)}\n`);
   const secrets = objects.filter(({ kind }) => kind === 'Secret').map(object => withoutPrivateData(object as Secret));
   const configMaps = objects.filter(({ kind }) => kind === 'ConfigMap') as ConfigMap[];
-  return { secrets, configMaps, others: others + objects.length - secrets.length - configMaps.length };
+  const found = { secrets, configMaps, nodes: [], operands: [], pools: [] };
+  const handOvers = await handOverItems(found, { list: async () => [], warnings: [] }, now);
+  return { secrets, configMaps, handOvers, others: others + objects.length - secrets.length - configMaps.length };
+}
+
+/** The rules say that a signer is due; the phase, what its operator makes of that (spec 90, HO-1). */
+function withPhase(explanation: Explanation, handOvers: readonly HandOverItem[]): Explanation {
+  const { role, namespace, name, notes } = explanation;
+  const handOver = handOvers.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
+  if (role !== 'signer' || handOver === undefined) return explanation;
+  const { phase, because } = handOver;
+  const { rule, goesOn } = PHASE_RULES[phase];
+  const note = isUnderWay(handOver) ? [`${phase} (${rule}): ${because}; goes on when ${goesOn}`] : [];
+  return { ...explanation, phase, notes: [...notes, ...note] };
 }
 
 function isOriginal(object: PublicSecret | ConfigMap): boolean {
@@ -93,6 +110,7 @@ const LISTING: Listing<Explanation> = {
     { header: 'NAMESPACE', cell: ({ namespace }) => namespace },
     { header: 'NAME', cell: ({ name }) => name },
     { header: 'DECISION', cell: ({ action }) => action },
+    { header: 'PHASE', isWide: true, cell: ({ phase = '' }) => phase },
     {
       header: 'CHANGES',
       cell: ({ action, until }) =>

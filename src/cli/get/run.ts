@@ -75,7 +75,7 @@ function questionFrom(words: readonly string[], flags: GetFlags): Question {
 async function answer(question: Question, source: ObjectSource, now: Date): Promise<{ kind: Kind; items: Item[] }> {
   const { word, names, namespace, selects, order, flags } = question;
   const kind = kindsAt(now).find(candidate => candidate.words.includes(word)) as Kind;
-  const asking = flags.ask ? 'everybody' : flags.watch ? 'notes' : 'missing';
+  const asking = flags.ask ? 'everybody' : flags.watch || flags.from !== undefined ? 'notes' : 'missing';
   const handOvers = kind.parts.includes('hand-overs')
     ? (objects: InventoryObjects) => handOverItems(objects, source, now, asking)
     : undefined;

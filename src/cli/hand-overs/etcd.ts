@@ -18,6 +18,8 @@ import { certificatesIn } from '../inventory/relations.ts';
 
 /** The signers of etcd, by the rule of its operator: what its revisions hold is what its members have loaded (spec 40, 12). */
 export async function etcdHandOvers(objects: InventoryObjects, dayMs: number, now: Date): Promise<HandOverItem[]> {
+  // Without its operator's resource nobody knows who verifies.
+  if (objects.operands.find(({ operand }) => operand === 'etcd')?.resource === undefined) return [];
   const isLater = objects.configMaps.some(found => isNamed(found, { namespace: ETCD_NAMESPACE, name: ALL_BUNDLES }));
   const profile = isLater ? profileLater(dayMs) : profile416(dayMs);
   const items = (['server', 'metrics'] as const).map(family => itemOf(family, profile, objects, now));

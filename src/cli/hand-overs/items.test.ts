@@ -4,6 +4,7 @@ import { RECEIPTS } from '../../hand-over/names.ts';
 import { SECRETS } from '../../kube/resource.ts';
 import { gateOf, surroundings } from '../certificates/gate.ts';
 import { alreadyBegun, isBegun, whatBegins } from '../certificates/new-signer.ts';
+import { handOverEntries } from './describe.ts';
 import { HandOverWorld, LEAF, NEXT, SIGNER } from './testing.ts';
 import { handOverSummary, whatEndsTheWait } from './words.ts';
 
@@ -37,6 +38,14 @@ describe('where a hand-over stands, by the rule of its operator (spec 90, HO-1)'
     const ends = whatEndsTheWait(item);
     assert.ok(ends.includes('rotunda waive node/b, or the node is deleted'), ends.join());
     assert.match(ends.at(-1) ?? '', /^\d{4}-\d\d-\d\dT.*Z: waiting longer would harm everybody \(HO-7\)$/);
+
+    const told = new Map(handOverEntries(item, world.rotation.clock.now()));
+    assert.deepEqual(told.get('Verifiers'), [
+      'loaded  kubelet on a (asked: named it in a handshake)',
+      'MISSING  kubelet on b (asked: has not loaded it)',
+    ]);
+    assert.equal(told.get('Said to'), 'its operator');
+    assert.match(String(told.get('Goes on when')), /every verifier that is counted has loaded .* \(HO-2\)$/);
 
     world.missing.clear();
     await world.settle();

@@ -92,7 +92,9 @@ export async function takeBack(
     await kube.patch(SECRETS, plan.key, { type: 'merge', body }, { dryRun, fieldManager: 'rotunda-take-back' });
   } catch (error) {
     if (isNotFound(error))
-      throw new Error(`it is over: secret ${plan.key.name} is not there any more; look with rotunda get hand-overs`);
+      throw new Error(`it is over: secret ${plan.key.name} is not there any more; look with rotunda get hand-overs`, {
+        cause: error,
+      });
     throw error;
   }
 }

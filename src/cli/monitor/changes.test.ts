@@ -3,7 +3,8 @@ import { describe, test } from 'node:test';
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { NOT_AFTER } from '../../certrotation/annotations.ts';
 import { CLUSTER_OPERATORS } from '../../controller/cluster-operator-status.ts';
-import { CONFIG_MAPS, type KubeObject, NODES, type Resource, resource, SECRETS } from '../../kube/resource.ts';
+import { BECAUSE, RECEIPTS, SINCE, TAKEN_BACK, TOOK, WAIVED } from '../../hand-over/names.ts';
+import { CONFIG_MAPS, EVENTS, type KubeObject, NODES, type Resource, resource, SECRETS } from '../../kube/resource.ts';
 import { bundleOf, secretOf, testClient, testSigner } from '../testing.ts';
 import { happeningsOf } from './changes.ts';
 
@@ -143,6 +144,50 @@ describe('what a change means to a person', async () => {
       ['NodeReceipt', `its kubelet verifies the API with the bundle of sha256 ${'a'.repeat(16)}`],
     ]);
     assert.deepEqual(told(NODES, after, after), []);
+  });
+
+  test('a hand-over from its beginning to its end (spec 90)', () => {
+    const noted = (pair: typeof current, annotations: Record<string, string>): Secret => {
+      const secret = secretOf('signer-next', pair, 'signer');
+      return { ...secret, metadata: { ...secret.metadata, annotations } };
+    };
+    const receipts = (...loaded: string[]) =>
+      JSON.stringify(
+        ['a', 'b'].map(node => ({
+          verifier: `kubelet on ${node}`,
+          node,
+          kind: 'asked',
+          isLoaded: loaded.includes(node),
+          evidence: 'named it',
+        })),
+      );
+    const news = (before: Secret | undefined, after: Secret | undefined) =>
+      told(SECRETS, before, after).filter(([what]) => /HandOver|SignerInUse/.test(what));
+    const begun = noted(current, { [SINCE]: '2026-01-01T00:00:00Z', [BECAUSE]: 'somebody asked' });
+    const [[began, text] = []] = news(undefined, begun);
+    assert.equal(began, 'HandOverBegan');
+    assert.match(text ?? '', /^"ns_signer@\d+" is made known, and signs nothing yet: somebody asked$/);
+    const waits = noted(current, { ...begun.metadata?.annotations, [RECEIPTS]: receipts() });
+    assert.deepEqual(news(begun, waits), [['HandOverReceipt', 'waiting for kubelet on a, kubelet on b']]);
+    const half = noted(current, { ...begun.metadata?.annotations, [RECEIPTS]: receipts('a') });
+    assert.match(
+      news(waits, half)[0]?.[1] ?? '',
+      /^kubelet on a has loaded "ns_signer@\d+" \(named it\); waiting for kubelet on b$/,
+    );
+    assert.deepEqual(news(half, half), []);
+    const back = noted(current, { ...half.metadata?.annotations, [TAKEN_BACK]: '2026-01-01T00:00:00Z' });
+    assert.equal(news(half, back)[0]?.[0], 'HandOverTakenBack');
+    assert.match(news(back, undefined)[0]?.[1] ?? '', /waits no longer: it was taken back$/);
+    const promoted = noted(current, { [TOOK]: '20s' });
+    assert.match(news(noted(old, {}), promoted)[0]?.[1] ?? '', /signs from now on; its hand-over took 20s$/);
+    assert.deepEqual(news(promoted, promoted), []);
+    const node = (annotations: Record<string, string>): KubeObject => ({ metadata: { name: 'n', annotations } });
+    assert.deepEqual(told(NODES, node({}), node({ [WAIVED]: '2026-01-01T00:00:00Z' })), [
+      ['HandOverWaived', 'hand-overs do not wait for it'],
+    ]);
+    const event = (reason: string) => ({ metadata: {}, reason, message: 'm', involvedObject: {} }) as KubeObject;
+    assert.deepEqual(told(EVENTS, undefined, event('HandOverLeavesBehind')), [['HandOverLeavesBehind', 'm']]);
+    assert.deepEqual(told(EVENTS, undefined, event('SignerUpdateRequired')), []);
   });
 
   test('tokens and pull secrets, whatever their type', () => {

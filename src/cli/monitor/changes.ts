@@ -1,4 +1,4 @@
-import type { ConfigMap, Node, Secret } from 'kubernetes-types/core/v1.d.ts';
+import type { ConfigMap, Event, Node, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { NOT_AFTER } from '../../certrotation/annotations.ts';
 import { annotationsOf, dataText, TLS_CERT } from '../../certrotation/secret.ts';
 import type { Condition } from '../../controller/condition.ts';
@@ -20,6 +20,7 @@ import { FORCED } from '../forced.ts';
 import { isRevisionCopy } from '../inventory/certificates.ts';
 import type { ObjectChange } from '../inventory/live-source.ts';
 import { certificatesIn } from '../inventory/relations.ts';
+import { leftBehindNews, signerNews, waiverNews } from './hand-overs.ts';
 
 /** Something that happened, for people and for machines. */
 export interface Happening {
@@ -39,6 +40,8 @@ export function happeningsOf(change: ObjectChange): Happening[] {
       return configMapHappenings(change.before as ConfigMap | undefined, change.after as ConfigMap | undefined);
     case 'Node':
       return nodeHappenings(change.before as Node | undefined, change.after as Node | undefined);
+    case 'Event':
+      return eventHappenings(change.before as Event | undefined, change.after as Event | undefined);
     case 'ClusterOperator':
       return operatorHappenings(change.before, change.after);
     case 'MachineConfigPool':
@@ -65,6 +68,7 @@ function secretHappenings(before: Secret | undefined, after: Secret | undefined)
   if (regeneration?.what === 'RegenerationFinished') happened.push({ ...about, ...regeneration });
   if (old !== undefined && after === undefined)
     happened.push({ ...about, what: 'CertificateDeleted', text: 'deleted' });
+  happened.push(...signerNews(before, after).map(news => ({ ...about, ...news })));
   const credential = credentialOf(secret);
   if (credential !== undefined && (before === undefined) !== (after === undefined)) {
     const text = `${credential} ${after === undefined ? 'deleted' : 'created'}`;
@@ -165,6 +169,7 @@ function nodeHappenings(before: Node | undefined, after: Node | undefined): Happ
     const current = newAnnotation(before, after, key);
     if (current !== undefined) happened.push({ ...about, what: 'NodeReceipt', text: receipt(current) });
   }
+  happened.push(...waiverNews(before, after).map(news => ({ ...about, ...news })));
   if ((before.spec?.unschedulable ?? false) !== (after.spec?.unschedulable ?? false)) {
     happened.push({ ...about, what: 'NodeCordoned', text: after.spec?.unschedulable ? 'cordoned' : 'uncordoned' });
   }
@@ -180,6 +185,14 @@ const RECEIPTS: readonly (readonly [key: string, text: (value: string) => string
 function newAnnotation(before: Node, after: Node, key: string): string | undefined {
   const current = annotationsOf(after)[key];
   return current === annotationsOf(before)[key] ? undefined : current;
+}
+
+/** Events are told where nothing else says the same. */
+function eventHappenings(before: Event | undefined, after: Event | undefined): Happening[] {
+  const { kind = '', name = '' } = after?.involvedObject ?? {};
+  return before === undefined
+    ? leftBehindNews(after).map(news => ({ object: `${kind.toLowerCase()}/${name}`, ...news }))
+    : [];
 }
 
 function poolHappenings(before: MachineConfigPool | undefined, after: MachineConfigPool | undefined): Happening[] {

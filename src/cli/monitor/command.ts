@@ -19,7 +19,7 @@ export function addMonitor(program: Command): void {
       )
       .description(
         'Prints a line for each new certificate, each change of a CA bundle (which CA came, which went), each regeneration asked for and\n' +
-          'done, each revision, each node that reaches one or has new certificates on its disk, each pool and each operator whose condition\n' +
+          'done, each step of a hand-over (begun, who has loaded it, signing, taken back, whom it leaves behind), each revision, each node that reaches one or has new certificates on its disk, each pool and each operator whose condition\n' +
           'changes: OperatorStable, OperatorDestabilized, OperatorUnstable or OperatorStabilized. Runs until interrupted.',
       )
       .option('-n, --namespace <name>', 'only Secrets and ConfigMaps of this namespace')

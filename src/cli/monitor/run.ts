@@ -1,6 +1,6 @@
 import { CLUSTER_OPERATORS } from '../../controller/cluster-operator-status.ts';
 import { sleep, systemClock } from '../../kube/clock.ts';
-import { CONFIG_MAPS, NODES, resource, SECRETS } from '../../kube/resource.ts';
+import { CONFIG_MAPS, EVENTS, NODES, resource, SECRETS } from '../../kube/resource.ts';
 import { MACHINE_CONFIG_POOLS } from '../../machine-config-api/machine-config.ts';
 import { withCluster } from '../cluster.ts';
 import { namespaceFrom, positiveDurationFrom } from '../cluster-flags.ts';
@@ -10,6 +10,7 @@ import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
 import { type Happening, happeningsOf } from './changes.ts';
 import type { MonitorFlags } from './command.ts';
+import { LEFT_BEHIND } from './hand-overs.ts';
 
 const OPERATORS = ['KubeAPIServer', 'Etcd', 'KubeControllerManager', 'KubeScheduler'].map(kind =>
   resource('operator.openshift.io/v1', kind, `${kind.toLowerCase()}s`, false),
@@ -39,6 +40,7 @@ export async function runMonitor(flags: MonitorFlags): Promise<void> {
       await Promise.all([
         source.list(SECRETS, { namespace }),
         source.list(CONFIG_MAPS, { namespace }),
+        source.list(EVENTS, { fieldSelector: `reason=${LEFT_BEHIND}` }),
         ...[NODES, CLUSTER_OPERATORS, MACHINE_CONFIG_POOLS, ...OPERATORS].map(kind => source.list(kind)),
       ]);
       process.stderr.write(`watching ${server}; stop with Ctrl-C\n`);
