@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
+import { previousKey } from '../../hand-over/family.ts';
 import { WAIVED } from '../../hand-over/names.ts';
 import { days, seconds } from '../../kube/duration.ts';
 import { getIfPresent } from '../../kube/get.ts';
@@ -91,8 +92,17 @@ describe('rotunda take-back (spec 90, HO-6)', () => {
 
   test('once it signs there is a way back only while the pair before is kept', async t => {
     const world = await waiting(t);
+    const { current: first } = await world.item();
     world.missing.clear();
     await world.settle();
+    const { clock } = world.rotation;
+    const way = await wayOf(world);
+    assert.ok('key' in way && /signs already: .* is handed over to again/.test(way.says), JSON.stringify(way));
+    await takeBack(world.kube, way, false, clock.now());
+    await world.settle();
+    assert.equal((await world.item()).current, first);
+    const { metadata } = await world.item();
+    await world.kube.delete(SECRETS, previousKey({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' }));
     assert.match(
       ((await wayOf(world)) as { refusal: string }).refusal,
       /it signs already \(Retiring\), and the pair before/,
