@@ -389,6 +389,12 @@ describe('no signer that could be used', () => {
       because: 'there is no signer but the next one',
     },
     {
+      name: 'not one that was taken back: it may have left the bundle already',
+      question: { ...LOST, next: NEXT, isTakenBack: true, leaves: [leaf('a', false)], ...about(NEXT, ...READY) },
+      gist: 'Signing replace hold',
+      because: 'there is no signer that could be used',
+    },
+    {
       name: 'not one that would end soon',
       question: { ...LOST, next: ca('signer@2', days(12)) },
       gist: 'Signing replace hold',

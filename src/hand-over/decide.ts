@@ -77,7 +77,7 @@ export function decide(question: FamilyQuestion): FamilyDecision {
   const { current, next, due } = question;
   if (current === undefined) {
     const answer =
-      next === undefined || !isGood(next, question)
+      next === undefined || question.isTakenBack || !isGood(next, question)
         ? decision('Signing', 'replace', 'there is no signer that could be used')
         : decision('Signing', 'promote', 'there is no signer but the next one');
     // Leaves of a signer that was lost are as good as before.

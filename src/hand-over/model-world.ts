@@ -17,6 +17,7 @@ export class ModelWorld {
   #next: Next | undefined;
   #bundle: readonly Certificate[] = [];
   #lastTookMs = 0;
+  #isCalm = false;
   readonly #leaves: (Leaf | undefined)[] = LEAVES.map(() => undefined);
   readonly nodes: ModelNodes;
   readonly #random: Random;
@@ -34,12 +35,19 @@ export class ModelWorld {
   settle(): void {
     this.#tell('everybody is ready');
     this.#owner = 'ours';
-    for (let round = 0; round < ROUNDS_TO_SETTLE; round++) this.#settleOnce();
+    this.#isCalm = true;
+    for (let round = 0; round < ROUNDS_TO_SETTLE; round++) {
+      this.#settleOnce();
+      if (this.#isOver()) return;
+    }
+    this.#fail('with everybody ready it does not end');
+  }
+
+  #isOver(): boolean {
     const question = this.#question(this.#ask());
-    const { phase, because } = decide(question);
+    const { phase } = decide(question);
     const { next, due } = question;
-    const isOver = (phase === 'Steady' || phase === 'Retiring') && next === undefined && due === undefined;
-    if (!isOver) this.#fail(`with everybody ready it is still ${phase}: ${because} (${due ?? 'not due'})`);
+    return (phase === 'Steady' || phase === 'Retiring') && next === undefined && due === undefined;
   }
 
   #settleOnce(): void {
@@ -83,7 +91,7 @@ export class ModelWorld {
     const receipts = this.#ask();
     const asked = { receipts, lastTookMs: this.#lastTookMs };
     // Asking takes a while, in which the world goes on.
-    if (this.#random() < 0.2) pick(MEANWHILE, this.#random)(this);
+    if (!this.#isCalm && this.#random() < 0.2) pick(MEANWHILE, this.#random)(this);
     const question = this.#question(receipts);
     const decision = decide(question);
     this.#tell(`decided: ${decision.phase} ${decision.write} ${decision.leaves}: ${decision.because}`);
