@@ -6,6 +6,11 @@ import { postJson } from './request.ts';
 
 export type AskFor = (action: Action) => void;
 
+/** What is said about a hand-over is all that can be said: the rest depends on others. */
+function hasPlan({ kind }: Action): boolean {
+  return kind === 'regenerate' || kind === 'pause' || kind === 'resume';
+}
+
 /** Shows what an action would do, and does it when the user says so. */
 export function ActionDialog({
   action,
@@ -61,7 +66,7 @@ export function ActionDialog({
         {preview?.notes.map(note => (
           <p key={note}>{note}</p>
         ))}
-        {preview !== undefined && preview.refusal === undefined && (
+        {preview !== undefined && preview.refusal === undefined && hasPlan(action) && (
           <>
             <h3>What it would do</h3>
             <PlanTable events={preview.events} empty="Nothing else changes." caption="What it would do" />

@@ -7,6 +7,7 @@ import { Certificate } from './pages/certificate.tsx';
 import { Certificates } from './pages/certificates.tsx';
 import { Events } from './pages/events.tsx';
 import { Graph } from './pages/graph.tsx';
+import { HandOvers } from './pages/hand-overs.tsx';
 import { MachineConfig } from './pages/machine-config.tsx';
 import { Overview } from './pages/overview.tsx';
 import type { PageProps } from './pages/page.ts';
@@ -22,6 +23,7 @@ const PAGES = [
   { path: '', title: 'Overview', Page: Overview },
   { path: 'certificates', title: 'Certificates', Page: Certificates },
   { path: 'graph', title: 'Trust graph', Page: Graph },
+  { path: 'hand-overs', title: 'Hand-overs', Page: HandOvers },
   { path: 'rollouts', title: 'Rollouts', Page: Rollouts },
   { path: 'machine-config', title: 'Machine config', Page: MachineConfig },
   { path: 'timeline', title: 'Timeline', Page: Timeline },

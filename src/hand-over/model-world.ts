@@ -112,6 +112,7 @@ export class ModelWorld {
         held = ca;
         write(`next is ${nameOf(ca)}`, () => {
           this.#next = { ca, sinceMs: this.#next?.sinceMs ?? this.nowMs, isTakenBack: false };
+ isTurnedRound: false,
         });
         break;
       }

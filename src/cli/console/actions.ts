@@ -1,13 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { isNotFound } from '../../kube/error.ts';
+import { getIfPresent } from '../../kube/get.ts';
 import type { Kube } from '../../kube/port.ts';
-import { SECRETS } from '../../kube/resource.ts';
+import { NODES, SECRETS } from '../../kube/resource.ts';
 import { MACHINE_CONFIG_POOLS } from '../../machine-config-api/machine-config.ts';
 import { objectText } from '../../trust/object.ts';
 import { heldBack } from '../certificates/gate.ts';
+import { alreadyBegun, handOverOf, isBegun, whatBegins } from '../certificates/new-signer.ts';
 import { platformVerdict } from '../certificates/platform.ts';
 import { setRegeneration, whatFollows } from '../certificates/regenerate.ts';
+import { readHandOvers } from '../hand-overs/items.ts';
+import { takeBack, type WayBack, wayBack } from '../hand-overs/take-back.ts';
+import { waiveNode, whatWaivingMeans } from '../hand-overs/waive.ts';
 import { readPlanObjects } from '../plan/objects.ts';
 import { simulate } from '../plan/simulate.ts';
 import type { Action, ActionPreview, ActionResult } from './model.ts';
@@ -19,12 +24,15 @@ const NAME = /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/;
 
 /** Reads what the page asks for; undefined when it makes no sense. */
 export function actionFrom(body: unknown): Action | undefined {
-  const { kind, object, pool, overrideGate } = (body ?? {}) as Record<string, unknown>;
+  const { kind, object, pool, node, overrideGate } = (body ?? {}) as Record<string, unknown>;
   if (kind === 'pause' || kind === 'resume') return isName(pool) ? { kind, pool } : undefined;
-  if (kind !== 'regenerate') return undefined;
+  if (kind === 'waive' || kind === 'count') return isName(node) ? { kind, node } : undefined;
+  if (kind !== 'regenerate' && kind !== 'take-back') return undefined;
   const { namespace, name } = (object ?? {}) as Record<string, unknown>;
   if (!isName(namespace) || !isName(name)) return undefined;
-  return { kind, object: { kind: 'Secret', namespace, name }, overrideGate: overrideGate === true };
+  const signer = { kind: 'Secret', namespace, name } as const;
+  if (kind === 'take-back') return { kind, object: signer };
+  return { kind, object: signer, overrideGate: overrideGate === true };
 }
 
 function isName(text: unknown): text is string {
@@ -33,10 +41,7 @@ function isName(text: unknown): text is string {
 
 /** Says what an action would do, by the rules themselves, and remembers that it was said. Writes nothing. */
 export async function previewAction(session: Session, action: Action, now: Date): Promise<ActionPreview> {
-  const shown =
-    action.kind === 'regenerate'
-      ? await previewRegeneration(session, action, now)
-      : await previewPool(session, action, now);
+  const shown = await previewOf(session, action, now);
   const id = randomBytes(16).toString('base64url');
   if (shown.refusal === undefined) {
     session.previews.set(id, action);
@@ -45,13 +50,32 @@ export async function previewAction(session: Session, action: Action, now: Date)
   return { id, ...shown };
 }
 
+function previewOf(session: Session, action: Action, now: Date): Promise<Shown> {
+  if ('node' in action) return previewWaiver(session, action, now);
+  if ('pool' in action) return previewPool(session, action, now);
+  return action.kind === 'take-back'
+    ? previewTakeBack(session, action, now)
+    : previewRegeneration(session, action, now);
+}
+
 /** Carries an action out, with the rights of the session. */
 export async function performAction(
   { principal: { kube } }: Session,
   action: Action,
   now: Date,
 ): Promise<ActionResult> {
-  if (action.kind !== 'regenerate') {
+  if ('node' in action) {
+    const isWanted = action.kind === 'waive';
+    await waiveNode(kube, action.node, { isWanted, dryRun: false }, now);
+    return { text: `node/${action.node} ${isWanted ? 'waived' : 'is waited for again'}` };
+  }
+  if (action.kind === 'take-back') {
+    const way = await wayBackOf(kube, action, now);
+    if ('refusal' in way) throw new ActionRefused(way.refusal);
+    await takeBack(kube, way, false, now);
+    return { text: `${objectText(action.object)}: ${way.told}` };
+  }
+  if ('pool' in action) {
     const paused = action.kind === 'pause';
     await patchPaused(kube, action.pool, paused, false);
     return { text: `machineconfigpool/${action.pool} ${paused ? 'paused' : 'resumed'}` };
@@ -73,7 +97,9 @@ export class ActionRefused extends Error {
 
 type Shown = Omit<ActionPreview, 'id'>;
 type Regeneration = Extract<Action, { kind: 'regenerate' }>;
-type Pausing = Exclude<Action, { kind: 'regenerate' }>;
+type Pausing = Extract<Action, { pool: string }>;
+type Waiving = Extract<Action, { node: string }>;
+type TakingBack = Extract<Action, { kind: 'take-back' }>;
 
 async function previewRegeneration(
   { principal: { kube, feed } }: Session,
@@ -85,6 +111,10 @@ async function previewRegeneration(
   const title = verb === 'leaf' ? `Regenerate the certificate ${name}` : `Replace the signer ${name}`;
   if (refusal !== undefined) return { title, refusal, events: [], notes: [] };
   const gate = verb === 'leaf' ? await gateNow(secret, kube, now) : undefined;
+  const handOver = verb === 'top-level' ? handOverOf(secret, await readHandOvers(kube, now)) : undefined;
+  if (handOver !== undefined && isBegun(handOver)) {
+    return { title, refusal: `it ${alreadyBegun(secret, handOver).text}`, events: [], notes: [] };
+  }
   // The API is asked whether it would let this user do it.
   const trial = await setRegeneration(kube, secret, verb, { dryRun: true }, now);
   if (trial.outcome !== 'done') return { title, refusal: trial.text, events: [], notes: [] };
@@ -92,8 +122,15 @@ async function previewRegeneration(
   const notes =
     verb === 'leaf'
       ? []
-      : ['A signer that was replaced stays trusted until it expires; leaves follow later. This cannot be undone.'];
+      : [
+          ...(handOver === undefined ? [] : whatBegins(handOver).map(sentence)),
+          'A signer that was replaced stays trusted until it expires; leaves follow the new one.',
+        ];
   return { title, gate, events, notes };
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
 async function judged(kube: Kube, { object }: Regeneration) {
@@ -116,6 +153,34 @@ async function judged(kube: Kube, { object }: Regeneration) {
 
 async function gateNow(secret: Secret, kube: Kube, now: Date): Promise<string | undefined> {
   return (await heldBack(kube, [secret], now)).get(secret)?.because;
+}
+
+async function previewWaiver({ principal: { kube } }: Session, { kind, node }: Waiving, now: Date): Promise<Shown> {
+  const isWanted = kind === 'waive';
+  const title = isWanted ? `Hand over without node ${node}` : `Wait for node ${node} again`;
+  const found = await getIfPresent(kube, NODES, { name: node });
+  if (found === undefined) throw new ActionRefused(`node "${node}" not found`);
+  await waiveNode(kube, node, { isWanted, dryRun: true }, now);
+  const notes = isWanted
+    ? whatWaivingMeans(found, await readHandOvers(kube, now))
+    : ['Hand-overs wait again for what runs on it.'];
+  return { title, events: [], notes };
+}
+
+async function previewTakeBack({ principal: { kube } }: Session, action: TakingBack, now: Date): Promise<Shown> {
+  const title = `Take back the hand-over of ${action.object.name}`;
+  const way = await wayBackOf(kube, action, now);
+  if ('refusal' in way) return { title, refusal: way.refusal, events: [], notes: [] };
+  await takeBack(kube, way, true, now);
+  return { title, events: [], notes: [way.says] };
+}
+
+async function wayBackOf(kube: Kube, { object: { namespace, name } }: TakingBack, now: Date): Promise<WayBack> {
+  const handOvers = await readHandOvers(kube, now);
+  const item = handOvers.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
+  if (item === undefined)
+    throw new ActionRefused(`secret "${name}" in namespace ${namespace} is no signer that is handed over`);
+  return wayBack(kube, item, false, now);
 }
 
 async function previewPool({ principal: { kube, feed } }: Session, { kind, pool }: Pausing, now: Date): Promise<Shown> {

@@ -4,6 +4,7 @@ import type {
   BundleItem,
   CertificateFacts,
   CertificateItem,
+  HandOverItem,
   ItemMetadata,
   NodeItem,
   PoolItem,
@@ -21,6 +22,7 @@ export interface Sections {
   readonly nodes: NodeItem;
   readonly revisions: RevisionItem;
   readonly pools: PoolItem;
+  readonly handOvers: HandOverItem;
   readonly operators: OperatorItem;
   readonly pods: StaticPodItem;
   readonly events: EventItem;
@@ -36,6 +38,7 @@ export const SECTIONS: readonly Section[] = [
   'nodes',
   'revisions',
   'pools',
+  'handOvers',
   'operators',
   'pods',
   'events',
@@ -164,7 +167,11 @@ export interface ObjectDetail {
 
 export type Action =
   | { readonly kind: 'regenerate'; readonly object: ObjectRef; readonly overrideGate?: boolean | undefined }
-  | { readonly kind: 'pause' | 'resume'; readonly pool: string };
+  | { readonly kind: 'pause' | 'resume'; readonly pool: string }
+  /** Hand-overs of signers go on without a node, or wait for it again. */
+  | { readonly kind: 'waive' | 'count'; readonly node: string }
+  /** A hand-over ends, or is turned round. */
+  | { readonly kind: 'take-back'; readonly object: ObjectRef };
 
 /** What an action would do. Only what has been previewed can be done. */
 export interface ActionPreview {

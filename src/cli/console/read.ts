@@ -4,6 +4,7 @@ import type { Condition } from '../../controller/condition.ts';
 import { ETCD_NAMESPACE } from '../../etcd/names.ts';
 import { EVENTS, type KubeObject, PODS } from '../../kube/resource.ts';
 import { OPERAND_NAMESPACE } from '../../kube-apiserver/namespaces.ts';
+import { handOverItems } from '../hand-overs/items.ts';
 import { metadataOf } from '../inventory/certificates.ts';
 import { inventoryOf, readObjects, rotationDayOf } from '../inventory/read.ts';
 import type { ObjectSource } from '../inventory/source.ts';
@@ -25,12 +26,14 @@ type ReadSections = { readonly [S in Exclude<keyof Sections, 'changes' | 'handsh
 /** Everything the page shows of the objects of a cluster, as of a moment. */
 export async function readModel(source: ObjectSource, now: Date): Promise<ReadModel> {
   const [objects, clusterOperators, events, ...pods] = await Promise.all([
-    readObjects(source, { parts: ['certificates', 'nodes', 'revisions', 'pools'] }),
+    readObjects(source, { parts: ['certificates', 'nodes', 'revisions', 'pools', 'hand-overs'] }),
     source.list(CLUSTER_OPERATORS),
     source.list(EVENTS),
     ...[OPERAND_NAMESPACE, ETCD_NAMESPACE].map(namespace => source.list(PODS, { namespace })),
   ]);
   const { certificates, bundles, nodes, revisions, pools } = inventoryOf(objects, now);
+  // What their operators have noted: a page that many look at asks nobody.
+  const handOvers = await handOverItems(objects, source, now);
   const operators = clusterOperators.map(operator =>
     operatorItem(operator.metadata?.name ?? '', operator, operator.status?.conditions),
   );
@@ -46,6 +49,7 @@ export async function readModel(source: ObjectSource, now: Date): Promise<ReadMo
     nodes,
     revisions,
     pools,
+    handOvers,
     operators: [...operators, ...others],
     pods: pods.flat().flatMap(staticPodItem),
     events: newestEvents(events),

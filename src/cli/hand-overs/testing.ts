@@ -1,10 +1,12 @@
 import type { TestContext } from 'node:test';
-import { type Engine, startEngine } from '../../api/api.ts';
+import { startEngine } from '../../api/api.ts';
 import { NOT_AFTER } from '../../certrotation/annotations.ts';
 import { annotationsOf } from '../../certrotation/secret.ts';
-import { type TestRotation, testRotation } from '../../certrotation/testing.ts';
+import { NOW, type TestRotation, testRotation } from '../../certrotation/testing.ts';
+import { isWaived } from '../../hand-over/evidence.ts';
 import type { Receipt } from '../../hand-over/receipt.ts';
 import { syncByReceipts } from '../../hand-over/sync.ts';
+import { VirtualClock } from '../../kube/clock.ts';
 import { days } from '../../kube/duration.ts';
 import type { Kube } from '../../kube/port.ts';
 import { NAMESPACES, NODES, type ObjectKey, SECRETS } from '../../kube/resource.ts';
@@ -36,23 +38,21 @@ export class HandOverWorld {
   });
   /** The nodes whose kubelet has not loaded what it is asked about. */
   readonly missing = new Set<string>();
-  readonly #sync = syncByReceipts(this.#units, { dayMs: days(1), receipts: { of: async () => this.#receipts() } });
+  readonly #sync = syncByReceipts(this.#units, { dayMs: days(1), receipts: { of: () => this.#receipts() } });
 
-  readonly #engine: Engine;
-
-  private constructor(engine: Engine) {
-    this.#engine = engine;
-    this.kube = engine.kube;
-    this.rotation = testRotation(this.kube);
-  }
-
-  stop(): Promise<void> {
-    return this.#engine.close();
+  private constructor(kube: Kube, clock: VirtualClock) {
+    this.kube = kube;
+    this.rotation = testRotation(kube, clock);
   }
 
   static async create(t: TestContext, ...nodes: string[]): Promise<HandOverWorld> {
-    const world = new HandOverWorld(await startEngine());
-    t.after(() => world.stop());
+    const engine = await startEngine();
+    t.after(() => engine.close());
+    return HandOverWorld.on(engine.kube, new VirtualClock(NOW), ...nodes);
+  }
+
+  static async on(kube: Kube, clock: VirtualClock, ...nodes: string[]): Promise<HandOverWorld> {
+    const world = new HandOverWorld(kube, clock);
     for (const name of [SIGNER.namespace, LEAF.namespace]) await world.kube.create(NAMESPACES, { metadata: { name } });
     for (const name of nodes) await world.kube.create(NODES, { metadata: { name } });
     world.#nodes = nodes;
@@ -62,11 +62,20 @@ export class HandOverWorld {
 
   #nodes: readonly string[] = [];
 
-  #receipts(): Receipt[] {
+  async #receipts(): Promise<Receipt[]> {
+    const { items } = await this.kube.list(NODES);
+    const waived = items.filter(isWaived).map(({ metadata }) => metadata?.name ?? '');
     return this.#nodes.map(node => {
       const isLoaded = !this.missing.has(node);
       const evidence = isLoaded ? 'named it in a handshake' : 'has not loaded it';
-      return { verifier: `kubelet on ${node}`, node, kind: 'asked', isLoaded, evidence, isWaived: false };
+      return {
+        verifier: `kubelet on ${node}`,
+        node,
+        kind: 'asked',
+        isLoaded,
+        evidence,
+        isWaived: waived.includes(node),
+      };
     });
   }
 

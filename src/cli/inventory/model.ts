@@ -101,6 +101,8 @@ export interface NodeItem {
   readonly roles: readonly string[];
   readonly ready: boolean | undefined;
   readonly unschedulable: boolean;
+  /** Hand-overs of signers do not wait for it. */
+  readonly isWaived?: boolean | undefined;
   readonly version?: string | undefined;
   readonly addresses: readonly string[];
   /** By static pod, on control-plane nodes. */

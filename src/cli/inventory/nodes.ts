@@ -1,4 +1,5 @@
 import type { ConfigMap, Node } from 'kubernetes-types/core/v1.d.ts';
+import { isWaived } from '../../hand-over/evidence.ts';
 import type { MachineConfigPool } from '../../machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_REASON, DAEMON_STATE, DESIRED_CONFIG } from '../../machine-config-api/names.ts';
 import { readNodeStatus } from '../../staticpod/node-status.ts';
@@ -39,6 +40,7 @@ function nodeItem(node: Node, operands: readonly StaticPodState[]): NodeItem {
       .sort(),
     ready: ready === undefined ? undefined : ready === 'True',
     unschedulable: node.spec?.unschedulable ?? false,
+    ...(isWaived(node) ? { isWaived: true } : {}),
     version: node.status?.nodeInfo?.kubeletVersion,
     addresses: (node.status?.addresses ?? []).filter(({ type }) => type === 'InternalIP').map(({ address }) => address),
     revisions,

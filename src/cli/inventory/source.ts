@@ -24,7 +24,7 @@ export function clusterSource(kube: Pick<Kube, 'list'>): ObjectSource {
     warnings: [],
     async list<T extends KubeObject>(resource: Resource<T>, selection: SourceSelection = {}) {
       try {
-        const { items } = await listAll(kube as Kube, resource, selection);
+        const { items } = await listAll(kube, resource, selection);
         return resource.kind === SECRETS.kind ? publicOnly(items) : items;
       } catch (error) {
         if (isNotFound(error)) return [];
