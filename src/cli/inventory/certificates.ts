@@ -1,5 +1,6 @@
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
 import { annotationsOf, dataText, TLS_CERT } from '../../certrotation/secret.ts';
+import { SINCE } from '../../hand-over/names.ts';
 import type { KubeObject } from '../../kube/resource.ts';
 import type { Certificate } from '../../pki/certificate.ts';
 import { isSignedBy } from '../../pki/signature.ts';
@@ -110,11 +111,12 @@ function certificateItem(
   const chain = chainOfSigner(secret) ?? chainOfNextSigner(secret) ?? chainOfTarget(secret);
   const annotations = annotationsOf(secret);
   const next = nextOf(explanation);
+  const successor = annotations[SINCE] === undefined ? undefined : (secret.metadata?.name ?? '').replace(/-next$/, '');
   const broken = problem ?? (secret.keyProblem || undefined);
   return {
     metadata: metadataOf(secret),
     role: explanation?.role === 'signer' ? 'signer' : explanation?.role === 'target' ? 'target' : 'unmanaged',
-    ...stateOf(certificate, next, broken, options),
+    ...stateOf(certificate, next, broken, { ...options, isKept: successor !== undefined }),
     certificate: certificate && factsOf(certificate),
     chainLength: rest.length,
     ...(secret.data?.[TLS_CERT] === undefined && secret.kubeconfigs !== undefined
@@ -122,7 +124,7 @@ function certificateItem(
       : {}),
     component: annotations['openshift.io/owning-component'],
     description: annotations['openshift.io/description'],
-    purpose: chain?.purpose,
+    purpose: successor === undefined ? chain?.purpose : `Signs in place of ${successor} once everybody has loaded it.`,
     next,
     ...links,
     notes: explanation?.notes ?? [],
@@ -181,7 +183,7 @@ function stateOf(
   certificate: Certificate | undefined,
   next: NextDecision | undefined,
   problem: string | undefined,
-  { now, dayMs }: CertificateOptions,
+  { now, dayMs, isKept = false }: CertificateOptions & { readonly isKept?: boolean },
 ): { state: CertificateState; problem?: string | undefined } {
   if (certificate !== undefined && certificate.notAfter < now) {
     return { state: 'Expired', problem: `expired at ${certificate.notAfter.toISOString()}` };
@@ -190,7 +192,8 @@ function stateOf(
   if (problem !== undefined) return { state: 'Unusable', problem };
   if (next !== undefined && next.action !== 'keep') return { state: 'Due', problem: next.reason };
   const leftMs = certificate === undefined ? 0 : certificate.notAfter.getTime() - now.getTime();
-  if (next === undefined && leftMs < EXPIRING_SOON_DAYS * dayMs) {
+  // One that waits for its hand-over is looked after, although no rule of rotation is about it.
+  if (next === undefined && !isKept && leftMs < EXPIRING_SOON_DAYS * dayMs) {
     return { state: 'Expiring', problem: 'it ends soon and no controller we know of rotates it' };
   }
   return { state: 'Good' };

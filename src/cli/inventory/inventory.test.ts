@@ -6,6 +6,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { dump } from 'js-yaml';
 import type { Node, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { NOT_AFTER } from '../../certrotation/annotations.ts';
+import { SINCE } from '../../hand-over/names.ts';
 import { KubeError } from '../../kube/error.ts';
 import { MemoryKube } from '../../kube/memory.ts';
 import { CONFIG_MAPS, type KubeObject, SECRETS } from '../../kube/resource.ts';
@@ -39,6 +40,18 @@ function inventory(
 }
 
 describe('certificates of a cluster', () => {
+  test('a signer that waits for its hand-over is looked after, however soon it ends (spec 90)', async () => {
+    const { metadata: _metadata, ...rest } = secretOf('signer', await testSigner('signer', 1, 20), 'signer');
+    const found = (annotations: Record<string, string>) =>
+      inventory([{ ...rest, metadata: { namespace: 'ns', name: 'signer-next', annotations } }]).certificates[0];
+    assert.equal(found({})?.state, 'Expiring');
+    const waiting = found({ [SINCE]: NOW.toISOString() });
+    assert.deepEqual(
+      [waiting?.state, waiting?.purpose],
+      ['Good', 'Signs in place of signer once everybody has loaded it.'],
+    );
+  });
+
   test('roles, states, who signed what, who trusts it, and when the next rule fires', async () => {
     const { signerSecret, client, serving, bundle } = await cluster();
     const { certificates, bundles } = inventory([signerSecret, client, serving], [bundle]);
