@@ -38,7 +38,9 @@ export class RealCluster {
   readonly lines: string[] = [];
   readonly #stop = new AbortController();
   readonly #directory: string;
-  #running: Promise<unknown>[] = [];
+  readonly #running: Promise<unknown>[] = [];
+  /** What installers do on the nodes. */
+  readonly #installing: Promise<void>[] = [];
   readonly #installed = new Set<string>();
   readonly #binary: string;
   readonly #network: string;
@@ -120,6 +122,8 @@ export class RealCluster {
   async close(): Promise<void> {
     this.#stop.abort(new Error('the test is over'));
     await Promise.allSettled(this.#running);
+    // An installer that is at work would start a member that nobody ends.
+    await Promise.all(this.#installing);
     await Promise.all(this.nodes.map(node => node.stop('SIGKILL')));
     await this.engine.close();
     rmSync(this.#directory, { recursive: true, force: true });
@@ -211,7 +215,8 @@ export class RealCluster {
   /** Does for each node what its kubelet and the installer pod do. */
   async #kubelets(): Promise<void> {
     const pods = new Informer(this.kube, PODS, { selection: { namespace: ETCD_NAMESPACE } }).start();
-    pods.subscribe({ add: pod => void this.#consider(pod), update: (_, pod) => void this.#consider(pod) });
+    const consider = (pod: Pod) => void this.#installing.push(this.#consider(pod));
+    pods.subscribe({ add: consider, update: (_, pod) => consider(pod) });
     await untilAborted(this.#stop.signal);
     await pods.stop();
   }
@@ -244,6 +249,7 @@ export class RealCluster {
     await this.#setInstaller(pod, 'Succeeded');
     await node.stop();
     await this.#mirror(node, false);
+    if (this.#stop.signal.aborted) return;
     node.start();
     for (let isReady = false; !isReady && !this.#stop.signal.aborted; ) {
       isReady = await this.#isServing(node);

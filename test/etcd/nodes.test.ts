@@ -26,7 +26,14 @@ describe('nodes come and go', { skip: binary === undefined ? NO_ETCD : false }, 
   before(async () => {
     cluster = await RealCluster.start(binary as string);
   });
-  after(() => cluster.close());
+  after(async () => {
+    await cluster.close();
+    const left = cluster.nodes.filter(({ isRunning }) => isRunning);
+    assert.deepEqual(
+      left.map(({ name }) => name),
+      [],
+    );
+  });
 
   test('one is added and one removed during a signer rotation', async t => {
     const revision = await cluster.founded();
@@ -64,7 +71,7 @@ describe('nodes come and go', { skip: binary === undefined ? NO_ETCD : false }, 
 
     await cluster.until('the signer in use', () => cluster.follows('etcd-signer'));
     // How many revisions that takes depends on when the nodes come and go; in the end every leaf is of the new signer.
-    await cluster.until(
+    const settled = await cluster.until(
       'leaves of the new signer on every node',
       async () => (await areAllOfTheSignerInUse()) && cluster.settled(revision + 2),
     );
@@ -88,6 +95,8 @@ describe('nodes come and go', { skip: binary === undefined ? NO_ETCD : false }, 
       const { data = {} } = await cluster.kube.get(SECRETS, { namespace: ETCD_NAMESPACE, name: ALL_CERTS });
       return !Object.keys(data).some(key => key.includes('master-2'));
     });
+    // It goes into a new revision, and the cluster is closed while that is being installed.
+    await cluster.until('an installer', () => cluster.nodes.some(({ revision: found }) => found > settled));
   });
 
   async function areAllOfTheSignerInUse(): Promise<boolean> {
