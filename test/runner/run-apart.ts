@@ -13,7 +13,7 @@ const FLAGS: readonly string[] = [
   '--test',
   '--test-isolation=none',
   '--test-force-exit',
-  `--import=${import.meta.resolve('./last-turn.ts')}`,
+  `--import=${import.meta.resolve('./preload.ts')}`,
   `--test-reporter=${import.meta.resolve('./reporter.ts')}`,
 ];
 

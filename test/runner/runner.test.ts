@@ -1,10 +1,12 @@
 /** What the test command does with files that misbehave. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { startTimeOf } from '../../src/local/process.ts';
+import { end } from '../tools/child.ts';
 import { eventually } from '../tools/eventually.ts';
 import { type Outcome, runApart } from './run-apart.ts';
 
@@ -91,6 +93,24 @@ describe('the test command', () => {
     );
     assert.deepEqual(counts(outcome), [0, 1, 0]);
     assert.match(outcome.text, /^FAILED deaf: ended with SIGKILL before it was done$/m);
+  });
+
+  test('a command that is killed leaves nothing running', async () => {
+    const file = join(dir, 'orphan.test.mjs');
+    writeFileSync(
+      file,
+      `${HEAD}test('waits for ever', () => new Promise(() => {
+        setInterval(() => {}, 1000);
+        note('orphan ' + process.pid);
+      }));`,
+    );
+    const apart = new URL('./run-apart.ts', import.meta.url).href;
+    const code = `(await import('${apart}')).runApart('orphan', ['${file}'], new AbortController().signal)`;
+    const command = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: 'ignore' });
+    await eventually('its start', () => existsSync(join(dir, 'orphan')));
+    await end(command, 'SIGKILL');
+    const pid = Number(readFileSync(join(dir, 'orphan'), 'utf8').split(' ')[1]);
+    await eventually('the end of the file', () => startTimeOf(pid) === undefined);
   });
 
   test('time was over before: it is not begun', async () => {
