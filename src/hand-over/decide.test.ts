@@ -256,7 +256,7 @@ describe('who cannot give a receipt (HO-7)', () => {
       name: 'waived, nobody waits for it',
       question: { ...DISTRIBUTING, ...about(NEXT, receipt('x', true), waived) },
       gist: 'Signing promote follow',
-      because: 'everybody who verifies has loaded it',
+      because: 'everybody who verifies has loaded it, but for y, waived by somebody',
     },
     {
       name: 'waived, leaves do not wait for it either',

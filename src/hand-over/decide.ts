@@ -114,7 +114,7 @@ function decideNext(current: Certificate, next: Certificate, question: FamilyQue
   const receipts = question.receipts(next);
   if (receipts === undefined) return { ...waiting, because: 'nobody has been asked yet' };
   const waitingFor = missingOf(receipts);
-  if (waitingFor.length === 0) return decision('Signing', 'promote', 'everybody who verifies has loaded it');
+  if (waitingFor.length === 0) return decision('Signing', 'promote', everybodyText(receipts));
   if (!isTooLate(current, question)) return { ...waiting, waitingFor, because: waitingText(waitingFor) };
   return { ...decision('Signing', 'promote', 'the signer in use ends soon'), leftBehind: waitingFor };
 }
@@ -167,6 +167,12 @@ export function isGood(signer: Certificate, { now }: Pick<FamilyQuestion, 'now'>
 
 function lastFifthMs({ notBefore, notAfter }: Ending): number {
   return (notAfter.getTime() - notBefore.getTime()) / 5;
+}
+
+function everybodyText(receipts: readonly Receipt[]): string {
+  const waived = receipts.filter(({ isLoaded }) => !isLoaded).map(({ verifier }) => verifier);
+  const but = waived.length === 0 ? '' : `, but for ${waived.join(', ')}, waived by somebody`;
+  return `everybody who verifies has loaded it${but}`;
 }
 
 function waitingText(waitingFor: readonly Receipt[]): string {

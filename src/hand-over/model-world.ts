@@ -112,7 +112,6 @@ export class ModelWorld {
         held = ca;
         write(`next is ${nameOf(ca)}`, () => {
           this.#next = { ca, sinceMs: this.#next?.sinceMs ?? this.nowMs, isTakenBack: false };
- isTurnedRound: false,
         });
         break;
       }
@@ -309,6 +308,7 @@ export class ModelWorld {
       next,
       due: this.#dueOf(this.#signer),
       isTakenBack: this.#next?.isTakenBack ?? false,
+      isTurnedRound: false,
       leaves: this.#leaves.flatMap((leaf, index) =>
         leaf === undefined || leaf.notAfterMs < this.nowMs
           ? []

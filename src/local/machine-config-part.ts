@@ -38,7 +38,7 @@ const AGENT = 'machine-config-daemon';
 export const machineConfigPart: ClusterPart = {
   name: 'machine-config',
   async start(context) {
-    const { kube, changed, keyAlgorithm } = context;
+    const { kube, changed, keyAlgorithm, handOver } = context;
     const log = context.log.child({ operator: 'machine-config' });
     const pools = new Informer<MachineConfigPool>(kube, MACHINE_CONFIG_POOLS, {
       onError: err => log.debug({ err }, 'watching pools failed'),
@@ -55,7 +55,7 @@ export const machineConfigPart: ClusterPart = {
         keyAlgorithm,
         signal: stop,
       });
-      await machineConfigOperator({ ...shared, kube: fenced, releaseVersion: VERSION }).run(stop);
+      await machineConfigOperator({ ...shared, kube: fenced, releaseVersion: VERSION, handOver }).run(stop);
     });
     const controller = context.lead(CONTROLLER_LEASE, events, (fenced, stop) =>
       machineConfigController({ ...shared, kube: fenced, delayMs: GATHER_MS }).run(stop),

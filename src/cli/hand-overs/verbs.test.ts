@@ -6,7 +6,7 @@ import { days, seconds } from '../../kube/duration.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import { EVENTS, NODES, SECRETS } from '../../kube/resource.ts';
 import { takeBack, type WayBack, wayBack } from './take-back.ts';
-import { HandOverWorld, NEXT, SIGNER } from './testing.ts';
+import { HandOverWorld, NEXT } from './testing.ts';
 import { waiveNode, whatWaivingMeans } from './waive.ts';
 
 async function waiting(t: TestContext): Promise<HandOverWorld> {

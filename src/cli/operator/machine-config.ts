@@ -7,6 +7,7 @@ import { VERSION } from '../../kube/version.ts';
 import { CONTROLLER_LEASE, MCO_NAMESPACE, OPERATOR_LEASE } from '../../machine-config-api/names.ts';
 import type { KeyAlgorithm } from '../../pki/keys.ts';
 import { wholeNumberFrom } from '../flag-values.ts';
+import { handOverFrom, withHandOverFlag } from '../hand-over-flag.ts';
 import { HAND_BACK_ALGORITHM, keyAlgorithmFrom, withKeyAlgorithmFlag } from '../key-algorithm.ts';
 import { UsageError } from '../usage-error.ts';
 import { withOperatorFlags, withProcessFlags } from './flags.ts';
@@ -23,6 +24,7 @@ interface MachineConfigOperatorFlags extends OperatorFlags {
   readonly releaseVersion: string;
   readonly apiServerUrl?: string;
   readonly keyAlgorithm?: string;
+  readonly handOver: string;
   readonly inputs: boolean;
   readonly disruptionPolicies: boolean;
 }
@@ -38,7 +40,7 @@ function addOperator(program: Command): void {
           'machines and ClusterOperator machine-config. Needs the definitions in manifests/crds/.',
       ),
   );
-  withKeyAlgorithmFlag(command)
+  withHandOverFlag(withKeyAlgorithmFlag(command))
     .option('--release-version <version>', 'the release whose images are to be used', VERSION)
     .option('--api-server-url <url>', 'where machines find the API, for a cluster that does not say so itself')
     .option(
@@ -49,6 +51,7 @@ function addOperator(program: Command): void {
     .action(async (flags: MachineConfigOperatorFlags) => {
       const { releaseVersion, apiServerUrl, disruptionPolicies } = flags;
       const keyAlgorithm = keyAlgorithmFrom(flags.keyAlgorithm, HAND_BACK_ALGORITHM);
+      const handOver = handOverFrom(flags.handOver);
       if (apiServerUrl !== undefined) checkUrl('--api-server-url', apiServerUrl);
       const [{ runOperator }, { machineConfigOperator }, { OWN_VERSION: version }] = await Promise.all([
         import('./process.ts'),
@@ -62,7 +65,9 @@ function addOperator(program: Command): void {
           lease: OPERATOR_LEASE.name,
           work: async (tools, signal) => {
             if (flags.inputs) await provideInputs(tools, { releaseVersion, apiServerUrl, keyAlgorithm }, signal);
-            await machineConfigOperator({ ...tools, version, releaseVersion, disruptionPolicies }).run(signal);
+            await machineConfigOperator({ ...tools, version, releaseVersion, disruptionPolicies, handOver }).run(
+              signal,
+            );
           },
         },
         flags,

@@ -1,6 +1,6 @@
-import type { Phase } from '../../hand-over/decide.ts';
 import type { EffectKind } from '../../trust/effect.ts';
 import type { ObjectRef } from '../../trust/object.ts';
+import type { HandOverPhase as Phase } from '../inventory/model.ts';
 
 /** What will happen, in order. Times are RFC 3339 texts. */
 export interface Plan {
