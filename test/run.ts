@@ -26,6 +26,7 @@ const LONGEST: readonly string[] = [
   'test/kube-apiserver/compressed.test.ts',
   'test/rollout/rollout.test.ts',
   'test/rollout/bad-input.test.ts',
+  'test/hand-over/away.test.ts',
   'test/informer/exact.test.ts',
   'test/quality/quality.test.ts',
   'test/console/console.test.ts',
