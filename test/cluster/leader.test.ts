@@ -9,10 +9,10 @@ import { eventuallyDespiteErrors as eventually } from '../tools/eventually.ts';
 import { type Component, type ComponentProcess, findNeeds, Installed, LEADING } from './installed.ts';
 
 const found = await findNeeds();
-/** Short, so that a killed leader is not waited for long; the order is that of the defaults. */
+/** So that a killed leader is not waited for long, and none that a busy machine holds up loses its lease; the order is that of the defaults. */
 const ELECTION =
-  '--leader-elect-lease-duration 8s --leader-elect-renew-deadline 6s --leader-elect-retry-period 1s'.split(' ');
-const LEASE_DURATION_MS = 8_000;
+  '--leader-elect-lease-duration 30s --leader-elect-renew-deadline 25s --leader-elect-retry-period 1s'.split(' ');
+const LEASE_DURATION_MS = 30_000;
 
 const LEASE_NAMES: Readonly<Record<string, string>> = {
   'kube-apiserver-operator': 'kube-apiserver-operator-lock',
