@@ -50,6 +50,7 @@ export function decideHandOver(question: HandOverQuestion): HandOver {
     due: 'a newer one is there',
     isTakenBack: false,
     isTurnedRound: false,
+    isNextUnused: true,
     leaves: [],
     // Published before anybody is asked.
     bundle: [wanted],

@@ -33,6 +33,7 @@ const STEADY: FamilyQuestion = {
   due: undefined,
   isTakenBack: false,
   isTurnedRound: false,
+  isNextUnused: true,
   leaves: [leaf('a', true), leaf('b', true)],
   // Whatever is asked about is in it, unless a test says otherwise.
   bundle: [OLD, NEXT, THIRD],
@@ -232,6 +233,12 @@ describe('taken back (HO-6)', () => {
       name: 'next goes, whoever has loaded it',
       question: { ...DISTRIBUTING, isTakenBack: true, ...about(NEXT, ...READY) },
       gist: 'Steady discard follow',
+      because: 'somebody took the hand-over back',
+    },
+    {
+      name: 'one that may have signed before it was replaced itself stays in the bundle (HO-3)',
+      question: { ...DISTRIBUTING, current: THIRD, isTakenBack: true, isNextUnused: false, ...about(NEXT, ...READY) },
+      gist: 'Steady clear follow',
       because: 'somebody took the hand-over back',
     },
     {

@@ -16,6 +16,8 @@ export interface FamilyQuestion {
   readonly isTakenBack: boolean;
   /** Somebody wants the signer before this one back, and it is still there and good for long enough (HO-6). */
   readonly isTurnedRound: boolean;
+  /** `current` is the one that `next` was made beside: `next` has never signed. */
+  readonly isNextUnused: boolean;
   readonly leaves: readonly FamilyLeaf[];
   /** What the family's bundle holds: nobody who comes anew can have loaded what is not in it. */
   readonly bundle: readonly Certificate[];
@@ -102,8 +104,11 @@ function decideNext(current: Certificate, next: Certificate, question: FamilyQue
   if (next.der.equals(current.der)) {
     return { ...rest, phase: 'Signing', write: 'clear', because: 'the next signer signs already' };
   }
-  if (question.isTakenBack) return { ...rest, write: 'discard', because: 'somebody took the hand-over back' };
-  // It stays in the bundle: it may have signed before it was replaced itself (HO-3).
+  // One that may have signed, before it was replaced itself, stays in the bundle (HO-3).
+  if (question.isTakenBack) {
+    const write = question.isNextUnused ? 'discard' : 'clear';
+    return { ...rest, write, because: 'somebody took the hand-over back' };
+  }
   if (question.due === undefined && !question.isTurnedRound)
     return { ...rest, write: 'clear', because: 'the signer has been replaced otherwise' };
   const waiting: FamilyDecision = { ...rest, phase: 'Distributing', write: 'nothing', waitingFor: [] };

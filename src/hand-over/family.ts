@@ -10,8 +10,9 @@ import { CONFIG_MAPS, SECRETS } from '../kube/resource.ts';
 import { type CertificateAndKey, requireCA } from '../pki/authority.ts';
 import type { Certificate } from '../pki/certificate.ts';
 import { readCertificates } from '../pki/pem.ts';
+import { caDigest } from '../trust/receipts.ts';
 import { type FamilyLeaf, type FamilyQuestion, isGood } from './decide.ts';
-import { TAKEN_BACK, TOOK, TURNED_ROUND } from './names.ts';
+import { BESIDE, TAKEN_BACK, TOOK, TURNED_ROUND } from './names.ts';
 
 /** One signer with everything that is signed by it: the units that share it. */
 export interface Family {
@@ -103,6 +104,7 @@ export function sightOf(
     due: byRules.action === 'regenerate' ? byRules.reason : undefined,
     isTakenBack: next !== undefined && annotationsOf(next)[TAKEN_BACK] !== undefined,
     isTurnedRound: isWanted && before !== undefined && isGood(before, { now }) && !current?.der.equals(before.der),
+    isNextUnused: next !== undefined && current !== undefined && annotationsOf(next)[BESIDE] === caDigest(current),
     leaves: leaves.flatMap(secret => leafOf(secret, current, now, open)),
     bundle: held,
     retiring: held.filter(ca => ca.notAfter > now && !known.some(({ der }) => der.equals(ca.der))),

@@ -111,7 +111,7 @@ export class ModelWorld {
         const ca = this.#newCA();
         held = ca;
         write(`next is ${nameOf(ca)}`, () => {
-          this.#next = { ca, sinceMs: this.#next?.sinceMs ?? this.nowMs, isTakenBack: false };
+          this.#next = { ca, sinceMs: this.#next?.sinceMs ?? this.nowMs, isTakenBack: false, beside: before };
         });
         break;
       }
@@ -309,6 +309,7 @@ export class ModelWorld {
       due: this.#dueOf(this.#signer),
       isTakenBack: this.#next?.isTakenBack ?? false,
       isTurnedRound: false,
+      isNextUnused: current !== undefined && this.#next?.beside === current,
       leaves: this.#leaves.flatMap((leaf, index) =>
         leaf === undefined || leaf.notAfterMs < this.nowMs
           ? []
@@ -378,6 +379,7 @@ interface Signer {
 
 interface Next {
   readonly ca: Certificate;
+  readonly beside: Certificate | undefined;
   readonly sinceMs: number;
   isTakenBack: boolean;
 }

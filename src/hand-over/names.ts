@@ -2,6 +2,8 @@
 export const SINCE = 'rotunda.dev/hand-over-since';
 export const BECAUSE = 'rotunda.dev/hand-over-because';
 export const RECEIPTS = 'rotunda.dev/hand-over-receipts';
+/** On the same Secret: the signer it was made beside, by its digest. */
+export const BESIDE = 'rotunda.dev/hand-over-beside';
 /** On the same Secret: somebody has taken the hand-over back, and when (HO-6). */
 export const TAKEN_BACK = 'rotunda.dev/hand-over-taken-back';
 /** On the Secret of the signer: somebody wants the one before it back, and when (HO-6). */

@@ -59,6 +59,10 @@ class World {
     }
   }
 
+  async pass(): Promise<void> {
+    assert.equal((await this.#sync(UNIT, this.rotation)).outcome, 'done');
+  }
+
   async load(...names: string[]): Promise<void> {
     const cas = new Set((await this.bundle()).map(caDigest));
     for (const name of names) this.loaded.set(name, cas);
@@ -201,6 +205,23 @@ test('turned round, the signer before signs again, and leaves go back to it', as
   assert.equal((await world.bundle()).length, 2);
 });
 
+test('turned round and then taken back, the one that signed before stays trusted', async () => {
+  const world = await steady();
+  const before = await world.certificate('signer');
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.settle();
+  await world.load('a', 'b');
+  await world.settle();
+  world.loaded.set('a', new Set());
+  await world.annotate('signer', { [TURNED_ROUND]: NOW.toISOString() });
+  await world.settle();
+  assert.ok((await world.certificate('signer-next')).der.equals(before.der));
+  await world.annotate('signer-next', { [TAKEN_BACK]: NOW.toISOString() });
+  await world.pass();
+  assert.equal(await world.secret('signer-next'), undefined);
+  assert.ok((await world.bundle()).some(({ der }) => der.equals(before.der)));
+});
+
 test('the pair before is kept no longer than its CA is trusted', async () => {
   const world = await steady();
   await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
@@ -319,4 +340,26 @@ test('a lost signer: the next one takes its place, and what is there stays until
   await world.settle();
   assert.equal(await world.secret('signer-next'), undefined);
   assert.deepEqual(await world.issuers(), leaves);
+});
+
+test('taken back after it has signed and was replaced itself, the CA stays in the bundle', async () => {
+  const world = await steady();
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.settle();
+  const next = await world.secret('signer-next');
+  await world.load('a', 'b');
+  await world.settle();
+  // Stopped before it was cleared away; then somebody else replaced the signer.
+  const { resourceVersion: _, uid: _uid, ...metadata } = next?.metadata ?? {};
+  const annotations = { ...metadata.annotations, [TAKEN_BACK]: NOW.toISOString() };
+  await world.rotation.kube.create(SECRETS, { ...next, metadata: { ...metadata, annotations } });
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await syncUnit(UNIT, world.rotation);
+  await world.settle();
+  assert.equal(await world.secret('signer-next'), undefined);
+  const [signed] = loadSecret(next!).chain as [Certificate];
+  assert.ok(
+    (await world.bundle()).some(({ der }) => der.equals(signed.der)),
+    'leaves of it are still shown',
+  );
 });

@@ -29,7 +29,7 @@ import {
   readFamily,
   stateOf,
 } from './family.ts';
-import { BECAUSE, RECEIPTS, SINCE, TOOK, TURNED_ROUND } from './names.ts';
+import { BECAUSE, BESIDE, RECEIPTS, SINCE, TOOK, TURNED_ROUND } from './names.ts';
 import type { Receipt, Receipts } from './receipt.ts';
 
 /** How a new signer comes to sign: when everybody has loaded it, or after upstream's wait (spec 10, T-8). */
@@ -158,7 +158,7 @@ class Pass {
         const waitedMs = now.getTime() - (since ?? now).getTime();
         const againMs = Math.min(LONGEST_WAIT_MS, Math.max(SHORTEST_WAIT_MS, waitedMs / 10));
         const until = waiting ? new Date(now.getTime() + againMs) : undefined;
-        if (objects.previous !== undefined && !isRetiring(state)) await this.#clear(objects.previous);
+        if (objects.previous !== undefined && !isTrusted(state)) await this.#clear(objects.previous);
         return this.#keep('keep', decision, { next: state.next?.chain[0], until });
       }
     }
@@ -187,7 +187,12 @@ class Pass {
     const before: Secret = objects.next ?? { metadata: nextKey(signer) };
     const made = withCertificate({ ...before, type: TLS_SECRET }, pair, 'signer', signer.refreshMs);
     // Nothing on it that upstream takes for the mark of a signer of its own (HO-4).
-    const annotations = { [SINCE]: formatRfc3339(sinceOf(objects.next) ?? now), [BECAUSE]: decision.because };
+    const annotations = {
+      [SINCE]: formatRfc3339(sinceOf(objects.next) ?? now),
+      [BECAUSE]: decision.because,
+      // A pair that signed before and is to sign again must never be taken for one that has signed nothing.
+      ...(state.current && back === undefined && { [BESIDE]: caDigest(state.current) }),
+    };
     const wanted = { ...made, metadata: { ...before.metadata, annotations } };
     const stored = await store(SECRETS, objects.next, wanted, this.#rotation);
     if (stored === undefined) return undefined;
@@ -299,8 +304,8 @@ function askedAbout({ current, next, due, isTakenBack, isTurnedRound, leaves }: 
 }
 
 /** Whether the pair before the current one can still be wanted back: its CA is in the bundle. */
-function isRetiring({ previous, retiring }: FamilyState): boolean {
-  return retiring.some(({ der }) => previous?.chain[0]?.der.equals(der));
+function isTrusted({ previous, bundle }: FamilyState): boolean {
+  return bundle.some(({ der }) => previous?.chain[0]?.der.equals(der));
 }
 
 function sinceOf(next: Secret | undefined): Date | undefined {

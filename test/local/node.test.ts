@@ -72,7 +72,8 @@ test('a manifest becomes a process and a mirror pod; a changed one replaces it; 
 test('a mirror pod says what the manifest of the running process said, not that of the one which waits', async t => {
   const { engine, root } = await startCluster(t);
   const mayEnd = join(root, 'may-end');
-  const code = `process.on('SIGTERM', () => setInterval(() => require('fs').existsSync(${JSON.stringify(mayEnd)}) && process.exit(0), 10)); ${FOREVER}`;
+  const listens = join(root, 'listens');
+  const code = `process.on('SIGTERM', () => setInterval(() => require('fs').existsSync(${JSON.stringify(mayEnd)}) && process.exit(0), 10)); require('fs').writeFileSync(${JSON.stringify(listens)}, ''); ${FOREVER}`;
   const write = (digest: string) => {
     const manifest = nodePod('web', code, {}, { terminationGracePeriodSeconds: 600 });
     manifest.metadata = { ...manifest.metadata, annotations: { [SERVER_CA_DIGEST]: digest } };
@@ -82,6 +83,7 @@ test('a mirror pod says what the manifest of the running process said, not that 
   await write('old');
   const first = await eventuallyPod(engine, 'web-master-0', 'ready', isReady);
   assert.equal(digestOf(first), 'old');
+  await eventually('it has heard how it is to end', () => existsSync(listens));
   const seen: [digest: string | undefined, pid: number][] = [];
   const watching = new AbortController();
   const note = async () => {
