@@ -32,7 +32,7 @@ const CONSOLE = { namespace: 'rotunda', name: 'console' };
 const RECOVERY = { namespace: KA, name: 'localhost-recovery-client' };
 /** So that the lease of a killed leader is not waited for long. */
 const QUICK_ELECTION =
-  '--leader-elect-lease-duration 6s --leader-elect-renew-deadline 4s --leader-elect-retry-period 1s'.split(' ');
+  '--leader-elect-lease-duration 30s --leader-elect-renew-deadline 25s --leader-elect-retry-period 1s'.split(' ');
 const WATCHED = ['secrets', 'configmaps', 'nodes'];
 
 /**
@@ -110,6 +110,14 @@ describe('the roles that are installed', { skip: 'missing' in found && found.mis
     await eventually(
       'another certificate',
       async () => (await kube.get(SECRETS, key)).data?.['tls.crt'] !== before || undefined,
+    );
+    // And of a signer, which is handed over: who checks what it signs is looked for among nodes and pods.
+    const signer = { namespace: 'openshift-kube-apiserver-operator', name: 'service-network-serving-signer' };
+    const current = (await kube.get(SECRETS, signer)).data?.['tls.crt'];
+    await kube.patch(SECRETS, signer, { type: 'merge', body: { metadata: { annotations: { [NOT_AFTER]: null } } } });
+    await eventually(
+      'another signer',
+      async () => (await kube.get(SECRETS, signer)).data?.['tls.crt'] !== current || undefined,
     );
   });
 
