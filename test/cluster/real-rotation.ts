@@ -21,8 +21,8 @@ import { LOAD_NAMESPACE } from './real-users.ts';
 export interface Artefact extends ObjectName {
   /** At this age it is replaced by itself; undefined: not within any run. */
   readonly refreshMs: number | undefined;
-  /** It is also replaced when this signer is: etcd's hand-over does that. */
-  readonly follows?: string | undefined;
+  /** It is also replaced when this signer is handed over. */
+  readonly follows?: ObjectName | undefined;
 }
 
 interface Version {
@@ -39,20 +39,21 @@ const TOLERANCE_MS = 3_000;
 
 /** Every leaf and signer of both operators, when a day lasts `dayMs`. */
 export function artefactsOf(dayMs: number): { leaves: Artefact[]; signers: Artefact[] } {
-  const kubeApiserver = ({ namespace, name, refreshDays }: Chain['signer']): Artefact => ({
+  const kubeApiserver = ({ namespace, name, refreshDays }: Chain['signer'], follows?: ObjectName): Artefact => ({
     namespace,
     name,
     refreshMs: refreshDays * dayMs,
+    follows,
   });
   const etcd = (name: string, follows?: string): Artefact => ({
     namespace: ETCD_NAMESPACE,
     name,
     refreshMs: undefined,
-    follows,
+    follows: follows === undefined ? undefined : { namespace: ETCD_NAMESPACE, name: follows },
   });
   return {
     leaves: [
-      ...KUBE_APISERVER_CHAINS.map(({ target }) => kubeApiserver(target)),
+      ...KUBE_APISERVER_CHAINS.map(({ target, signer }) => kubeApiserver(target, signer)),
       ...FAMILIES.map(family => etcd(FAMILY_TABLE[family].client.secret, FAMILY_TABLE[family].signer)),
       ...NODE_LEAVES.flatMap(({ prefix, family }) =>
         CONTROL_PLANE.map(node => etcd(`${prefix}${node}`, FAMILY_TABLE[family].signer)),
@@ -115,7 +116,7 @@ export class RotationCount {
   unpredicted(artefact: Artefact): string | undefined {
     const versions = this.#versions.get(keyOf(artefact)) ?? [];
     let forced = this.#forced.get(keyOf(artefact)) ?? 0;
-    let followed = artefact.follows === undefined ? 0 : this.rotations({ ...artefact, name: artefact.follows });
+    let followed = artefact.follows === undefined ? 0 : this.rotations(artefact.follows);
     for (const [index, { notBeforeMs }] of versions.entries()) {
       const previous = versions[index - 1];
       if (previous === undefined) continue;

@@ -97,7 +97,8 @@ describe('a cluster that serves itself', { skip, timeout: LIMIT_MS }, () => {
     const all = artefactsOf(SHORT_DAY_MS);
     const isQuick = ({ refreshMs = Number.POSITIVE_INFINITY }) => refreshMs <= QUICK_DAYS * SHORT_DAY_MS;
     const [leaves, signers] = [all.leaves.filter(isQuick), all.signers.filter(isQuick)];
-    const run = await begin(t, [...leaves, ...signers]);
+    // The others are handed over too, and their leaves follow.
+    const run = await begin(t, [...all.leaves, ...all.signers]);
     await timed('by themselves', () =>
       eventually(
         'rotations',

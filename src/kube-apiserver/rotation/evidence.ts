@@ -47,7 +47,8 @@ export function kubeApiserverEvidence(options: KubeApiserverEvidence): EvidenceS
     whereIs: ({ server }, { status }) => {
       const host = status?.addresses?.find(({ type }) => type === 'InternalIP')?.address;
       if (host === undefined) return undefined;
-      const kubeletPort = status?.daemonEndpoints?.kubeletEndpoint?.Port ?? KUBELET_PORT;
+      // 0 where nobody has said.
+      const kubeletPort = status?.daemonEndpoints?.kubeletEndpoint?.Port || KUBELET_PORT;
       return { host, port: server.process === KUBE_APISERVER ? API_PORT : kubeletPort };
     },
     revisions: () => runningRevisions(options.nodeStatuses()),
