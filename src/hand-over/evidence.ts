@@ -28,8 +28,6 @@ export interface EvidenceSources {
   copyOf(bundle: ObjectRef, revision: number): Promise<ConfigMap | undefined>;
   /** A bundle as it is published. */
   bundle(bundle: ObjectRef): ConfigMap | undefined;
-  /** The names of nodes with pods that have the token of a service account, and with it a bundle. */
-  nodesWithTokens(): Promise<ReadonlySet<string>>;
   /** The pods that run such a process. */
   podsOf(process: string): Promise<readonly Pod[]>;
   ask?(question: Question): Promise<Answer>;
@@ -105,11 +103,8 @@ export class Evidence implements Receipts {
         });
       }
       case 'rereads': {
-        const names = await this.#sources.nodesWithTokens();
         const finding = publishedFor(this.#sources.bundle(means.bundle), means.withinMs, ca, this.#sources.now());
-        return counted
-          .filter(({ metadata }) => names.has(metadata?.name ?? ''))
-          .map(node => receipt(node, 'reloaded', finding));
+        return counted.map(node => receipt(node, 'reloaded', finding));
       }
       case 'nobody':
         return [];

@@ -17,7 +17,7 @@ export type Means =
   | { readonly kind: 'agent'; readonly files: readonly string[] | undefined }
   /** Its pod says with which bundle it was started. */
   | { readonly kind: 'pod'; readonly bundle: ObjectRef }
-  /** It reads again by itself, what its node is brought; it is there only where pods have the token of a service account. */
+  /** It reads again by itself what its node is brought. */
   | { readonly kind: 'rereads'; readonly withinMs: number; readonly bundle: ObjectRef }
   /** Nobody can tell: it is named, and not counted. */
   | { readonly kind: 'nobody'; readonly why: string };

@@ -111,14 +111,6 @@ describe('the roles that are installed', { skip: 'missing' in found && found.mis
       'another certificate',
       async () => (await kube.get(SECRETS, key)).data?.['tls.crt'] !== before || undefined,
     );
-    // And of a signer, which is handed over: who checks what it signs is looked for among nodes and pods.
-    const signer = { namespace: 'openshift-kube-apiserver-operator', name: 'service-network-serving-signer' };
-    const current = (await kube.get(SECRETS, signer)).data?.['tls.crt'];
-    await kube.patch(SECRETS, signer, { type: 'merge', body: { metadata: { annotations: { [NOT_AFTER]: null } } } });
-    await eventually(
-      'another signer',
-      async () => (await kube.get(SECRETS, signer)).data?.['tls.crt'] !== current || undefined,
-    );
   });
 
   test('machine configuration is collected, rendered and pointed at', () => scenario.machineConfig());

@@ -1,9 +1,7 @@
-import type { ConfigMap, Node, Pod } from 'kubernetes-types/core/v1.d.ts';
+import type { ConfigMap, Node } from 'kubernetes-types/core/v1.d.ts';
 import type { RotationUnit } from '../../certrotation/config.ts';
 import type { EvidenceSources } from '../../hand-over/evidence.ts';
 import type { Clock } from '../../kube/clock.ts';
-import { minutes } from '../../kube/duration.ts';
-import { listAll } from '../../kube/list.ts';
 import type { Kube } from '../../kube/port.ts';
 import { type ObjectKey, PODS } from '../../kube/resource.ts';
 import { runningRevisions, type StoredNodeStatus } from '../../staticpod/node-status.ts';
@@ -28,13 +26,9 @@ const KUBELET_PORT = 10_250;
 /** Where managers of a control plane run that is not OpenShift's; OpenShift's have operators of their own. */
 const MANAGERS_NAMESPACE = 'kube-system';
 
-/** All pods are looked at for it, and those with a token do not come and go every second. */
-const TOKENS_SHARED_MS = minutes(1);
-
 /** Where the operator of kube-apiserver finds evidence of what verifiers have loaded. */
 export function kubeApiserverEvidence(options: KubeApiserverEvidence): EvidenceSources {
   const { kube, units, graph, nodes } = options;
-  let tokens: { readonly atMs: number; readonly nodes: Promise<ReadonlySet<string>> } | undefined;
   return {
     graph,
     nodes,
@@ -54,16 +48,6 @@ export function kubeApiserverEvidence(options: KubeApiserverEvidence): EvidenceS
     revisions: () => runningRevisions(options.nodeStatuses()),
     now: () => options.clock.now(),
     bundle: ({ namespace, name }) => options.configMap({ namespace, name }),
-    nodesWithTokens: async () => {
-      const nowMs = options.clock.now().getTime();
-      if (tokens === undefined || nowMs - tokens.atMs > TOKENS_SHARED_MS)
-        tokens = { atMs: nowMs, nodes: listAll(kube, PODS).then(({ items }) => new Set(items.flatMap(nodeWithToken))) };
-      const found = tokens;
-      return found.nodes.catch(error => {
-        if (tokens === found) tokens = undefined;
-        throw error;
-      });
-    },
     copyOf: async ({ namespace, name }, revision) => options.configMap({ namespace, name: copyName(name, revision) }),
     podsOf: async process => {
       const { items } = await kube.list(PODS, { namespace: MANAGERS_NAMESPACE });
@@ -71,14 +55,3 @@ export function kubeApiserverEvidence(options: KubeApiserverEvidence): EvidenceS
     },
   };
 }
-
-function nodeWithToken({ spec, status }: Pod): string[] {
-  const isOver = status?.phase === 'Succeeded' || status?.phase === 'Failed';
-  const hasToken = (spec?.volumes ?? []).some(({ projected }) =>
-    projected?.sources?.some(({ configMap }) => configMap?.name === ROOT_CA),
-  );
-  return hasToken && !isOver && spec?.nodeName !== undefined ? [spec.nodeName] : [];
-}
-
-/** Mounted beside every token of a service account. */
-const ROOT_CA = 'kube-root-ca.crt';
