@@ -5,6 +5,7 @@
  */
 import { globSync } from 'node:fs';
 import { cpus } from 'node:os';
+import { resolve } from 'node:path';
 import { type Counts, sum, writeCounts } from './runner/counts.ts';
 import { runApart } from './runner/run-apart.ts';
 
@@ -42,6 +43,8 @@ const LONGEST: readonly string[] = [
 const REAL_CONTROL_PLANE = 'test/cluster/';
 
 process.chdir(new URL('..', import.meta.url).pathname);
+// What is compiled for one of the many processes is compiled for all of them, also for the next run.
+process.env.NODE_COMPILE_CACHE ??= resolve('node_modules/.cache/compiled');
 const [mode, ...rest] = process.argv.slice(2);
 const onlyUnit = mode === 'unit';
 const selected = onlyUnit || mode === undefined ? rest : [mode, ...rest];
@@ -57,7 +60,15 @@ const lanes = Array.from({ length: FILES_PER_CORE * cpus().length }, async () =>
   for (let file = crossing.shift(); file !== undefined; file = crossing.shift()) await runAndTell(file, [file]);
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
-await Promise.all([unit.length === 0 ? undefined : runAndTell('unit tests', unit), ...lanes]);
+// Alone they use all cores; beside the others every core has enough to do.
+const shares = onlyUnit ? Math.min(cpus().length, unit.length) : Math.min(1, unit.length);
+const unitRuns = Array.from({ length: shares }, (_, share) =>
+  runAndTell(
+    'unit tests',
+    unit.filter((_file, index) => index % shares === share),
+  ),
+);
+await Promise.all([...unitRuns, ...lanes]);
 const total = sum(results);
 // Whoever reads from a socket gets the last line only if it is waited for.
 await new Promise(resolve => process.stdout.write(`${writeCounts(total)}\n`, resolve));

@@ -126,7 +126,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       KUBERNETES_SERVICE_HOST: hostname,
       KUBERNETES_SERVICE_PORT: port,
       ROTUNDA_SETTLE_PAUSE: formatGoDuration(settleMs),
-      NODE_COMPILE_CACHE: options.compileCache ?? join(dir, 'cache'),
+      NODE_COMPILE_CACHE: options.compileCache ?? process.env.NODE_COMPILE_CACHE ?? join(dir, 'cache'),
       ...(api.serverName === undefined ? {} : { ROTUNDA_API_SERVER_NAME: api.serverName }),
     };
     privateDirectory(join(dir, 'nodes'));

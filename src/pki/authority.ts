@@ -2,6 +2,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { Certificate } from './certificate.ts';
 import { isPkiError, PkiError } from './error.ts';
 import { readCertificates, readPrivateKey } from './pem.ts';
+import { Recent } from './recent.ts';
 
 /** A certificate with what came behind it in the file, and the private key of the first. */
 export interface CertificateAndKey {
@@ -17,11 +18,17 @@ export interface CertificateAndKey {
 export function loadCertificateAndKey(certPem: string | undefined, keyPem: string | undefined): CertificateAndKey {
   if (!certPem) throw new PkiError('CERT_MISSING', 'certFile missing');
   if (!keyPem) throw new PkiError('KEY_MISSING', 'keyFile missing');
-  const chain = readChain(certPem);
-  const key = readPrivateKey(keyPem);
-  if (!belongTogether(chain[0]!, key)) throw new PkiError('KEY_MISMATCH', 'tls: private key does not match public key');
-  return { chain, key };
+  return kept.get(`${certPem}\0${keyPem}`, () => {
+    const chain = readChain(certPem);
+    const key = readPrivateKey(keyPem);
+    if (!belongTogether(chain[0]!, key))
+      throw new PkiError('KEY_MISMATCH', 'tls: private key does not match public key');
+    return { chain, key };
+  });
 }
+
+/** As many as an operator looks after; they are in its memory anyway. */
+const kept = new Recent<CertificateAndKey>(50);
 
 /** The certificate at the head of a chain: the one the key belongs to. */
 export function ownCertificate(pair: Pick<CertificateAndKey, 'chain'>): Certificate {

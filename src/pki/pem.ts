@@ -5,6 +5,7 @@ import { TAG } from './der-write.ts';
 import { isPkiError, PkiError } from './error.ts';
 import { MAX_BUNDLE_CERTIFICATES, MAX_PEM_CHARACTERS, MAX_RSA_BITS, MAX_SKIPPED_REPORTED } from './limits.ts';
 import { encodePem, pemBlocks } from './pem-block.ts';
+import { Recent } from './recent.ts';
 
 /** A block that was passed over, and will be gone when the text is next written (spec 10, trap 14.20). */
 export interface SkippedBlock {
@@ -20,7 +21,22 @@ export interface SkippedBlock {
  * The certificates of a PEM text (spec 10, P-7): blocks `CERTIFICATE` without PEM headers; others are skipped and named.
  * Throws `PkiError`: CERTIFICATE_INVALID for a block that is no certificate, NO_CERTIFICATES for a text without any, TOO_LARGE.
  */
-export function readCertificates(text: string): { certificates: Certificate[]; skipped: SkippedBlock[] } {
+export function readCertificates(text: string): ReadCertificates {
+  if (text.length > LONGEST_KEPT) return readBlocks(text);
+  const { certificates, skipped } = kept.get(text, () => readBlocks(text));
+  // Whoever asks may change the lists, as if nobody else had them.
+  return { certificates: [...certificates], skipped: [...skipped] };
+}
+
+interface ReadCertificates {
+  certificates: Certificate[];
+  skipped: SkippedBlock[];
+}
+
+const kept = new Recent<ReadCertificates>(200);
+const LONGEST_KEPT = 65_536;
+
+function readBlocks(text: string): ReadCertificates {
   checkPemSize(text);
   const certificates: Certificate[] = [];
   const skipped: SkippedBlock[] = [];

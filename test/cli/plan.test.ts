@@ -82,7 +82,15 @@ async function assertDue(objects: PlanObjects, changes: readonly Change[], index
     const { events } = await simulate(state, { now: seenAt, until: seenAt });
     if (events.some(({ object }) => object !== undefined && objectText(object) === id)) return;
   }
-  assert.fail(`${id} changed at ${seenAt.toISOString()}, and no plan has it`);
+  const story = changes.slice(Math.max(0, last), index + 1).map(tell);
+  assert.fail([`${id} changed at ${seenAt.toISOString()}, and no plan has it:`, ...story].join('\n'));
+}
+
+/** What a change was, for whoever has to find out why it came. */
+function tell({ seenAt, id, old, current }: Change): string {
+  const { resourceVersion, annotations } = current.metadata ?? {};
+  const isNew = certificateOf(old) !== certificateOf(current);
+  return `${seenAt.toISOString()} ${resourceVersion} ${id}${isNew ? ' (another certificate)' : ''} ${JSON.stringify(annotations)}`;
 }
 
 interface Change {

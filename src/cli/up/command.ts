@@ -63,7 +63,7 @@ export function addUp(program: Command): void {
       const programs = await programsFrom(flags);
       mkdirSync(dir, { recursive: true, mode: 0o700 });
       // What is compiled now is compiled for the programs on the nodes too, and for the next start.
-      const compileCache = join(dir, 'cache');
+      const compileCache = process.env.NODE_COMPILE_CACHE ?? join(dir, 'cache');
       nodeModule.enableCompileCache?.(compileCache);
       const [startCluster, { writeClusterRecord }, { StoreLockedError }, { FolderInUse }, { createLog }] =
         await Promise.all([
