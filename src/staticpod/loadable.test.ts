@@ -12,7 +12,7 @@ import { unloadable } from './loadable.ts';
 import { syncCertificates } from './node/cert-sync.ts';
 import { copyContent } from './node/installer.ts';
 import { deps, cluster as installerCluster, options } from './node/installer-testing.ts';
-import { temporaryFiles, visibleTree } from './node/testing.ts';
+import { freeLock, temporaryFiles, visibleTree } from './node/testing.ts';
 import { revisionReconcile } from './revision/controller.ts';
 import { CONFIG, configMap, NAMESPACE, TestCluster } from './testing.ts';
 
@@ -122,7 +122,7 @@ test('a syncer keeps the last good files, says so, and writes the others', async
     const cached = (_kind: string, name: string) => found.find(({ metadata }) => metadata?.name === name);
     const lists = { configMaps: [{ name: 'client-ca' }], secrets: [{ name: 'test-secret' }] };
     const syncing = { namespace: NAMESPACE, destinationDir: '/certs', ...lists, contentCheck: unloadable };
-    await syncCertificates(syncing, { kube, cached, files, events, log: silentLog });
+    await syncCertificates(syncing, { kube, cached, files, lock: freeLock, events, log: silentLog });
   };
   await pass();
   const before = await visibleTree(files, '/certs');

@@ -74,7 +74,7 @@ import { systemKeys } from '../../src/pki/keys.ts';
 import { encodeCertificates, readCertificates } from '../../src/pki/pem.ts';
 import { type CertSyncDeps, syncCertificates } from '../../src/staticpod/node/cert-sync.ts';
 import { runCertSyncer } from '../../src/staticpod/node/cert-syncer.ts';
-import { temporaryFiles, visibleTree } from '../../src/staticpod/node/testing.ts';
+import { freeLock, temporaryFiles, visibleTree } from '../../src/staticpod/node/testing.ts';
 import { liveObjects } from '../../src/staticpod/objects.ts';
 import { StaticPodOperator } from '../../src/staticpod/operator.ts';
 import { resourceSyncReconcile, SyncRules } from '../../src/staticpod/resource-sync.ts';
@@ -964,7 +964,7 @@ async function checkKubeconfigRestart(what: string, t: TestContext): Promise<voi
   const stop = new AbortController();
   const lists = { configMaps: [], secrets: [] };
   const options = { namespace: OPERAND_NAMESPACE, destinationDir: '/certs', kubeconfig: '/etc/kubeconfig', ...lists };
-  const running = runCertSyncer(options, { kube: quietKube(), files, clock, log: silentLog, events: recordingEvents() }, stop.signal);
+  const running = runCertSyncer(options, { kube: quietKube(), files, lock: freeLock, clock, log: silentLog, events: recordingEvents() }, stop.signal);
   let ended = false;
   const outcome = running.finally(() => (ended = true));
   // The program reads the real file in its own time: what is changed before its first look is changed once more.
@@ -1040,7 +1040,7 @@ async function checkSyncer(given: Json, expected: Json, t: TestContext): Promise
   const options = { namespace: OPERAND_NAMESPACE, destinationDir: '/certs', configMaps: [], secrets: [], [noun === 'secret' ? 'secrets' : 'configMaps']: [listed] };
   const cached: CertSyncDeps['cached'] = () => (inCache ? content(cachedVersion) : undefined);
   const before = await visibleTree(files, '/certs').catch(() => ({}));
-  const error = await syncCertificates(options, { kube, cached, files, events, log: silentLog }).then(
+  const error = await syncCertificates(options, { kube, cached, files, lock: freeLock, events, log: silentLog }).then(
     () => undefined,
     (thrown: Error) => thrown,
   );

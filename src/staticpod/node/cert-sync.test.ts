@@ -11,7 +11,7 @@ import { type CertSyncDeps, type CertSyncOptions, prepareDestination, syncCertif
 import { parseCertSyncerOptions, runCertSyncer } from './cert-syncer.ts';
 import type { Files } from './files.ts';
 import type { ObjectKind } from './object-files.ts';
-import { type CrashMoment, crashingFiles, failingFiles, temporaryFiles, visibleTree } from './testing.ts';
+import { type CrashMoment, crashingFiles, failingFiles, freeLock, temporaryFiles, visibleTree } from './testing.ts';
 
 const NAMESPACE = 'openshift-kube-apiserver';
 const OPTIONS: CertSyncOptions = {
@@ -45,7 +45,7 @@ async function setup(files: Files, generation = 1) {
     const before = events.events.length;
     let error: unknown;
     try {
-      await syncCertificates(OPTIONS, { kube, cached, files, events, log: silentLog, ...overrides });
+      await syncCertificates(OPTIONS, { kube, cached, files, lock: freeLock, events, log: silentLog, ...overrides });
     } catch (thrown) {
       error = thrown;
     }
@@ -208,7 +208,7 @@ test('the program follows the API within moments and ends when its kubeconfig ch
   const stop = new AbortController();
   const running = runCertSyncer(
     { ...OPTIONS, kubeconfig: '/kubeconfig' },
-    { kube, files, clock: systemClock, log: silentLog, events },
+    { kube, files, lock: freeLock, clock: systemClock, log: silentLog, events },
     stop.signal,
   );
   const written = async (text: string) => {

@@ -18,6 +18,7 @@ import {
 } from './directory-swap.ts';
 import type { Files } from './files.ts';
 import { directoryOf, filesOf, type NamedObject, type ObjectKind } from './object-files.ts';
+import { asOnlyWriter, type TakeLock } from './writers-lock.ts';
 
 export interface CertSyncOptions {
   readonly namespace: string;
@@ -33,6 +34,8 @@ export interface CertSyncDeps {
   readonly kube: Kube;
   readonly cached: (kind: ObjectKind, name: string) => Secret | ConfigMap | undefined;
   readonly files: Files;
+  /** Taken around each change of the disk: installers write there too. */
+  readonly lock: TakeLock;
   readonly events: Pick<EventRecorder, 'event'>;
   readonly log: Log;
   readonly signal?: AbortSignal | undefined;
@@ -82,13 +85,23 @@ async function writeObject(
   kind: ObjectKind,
   cached: Secret | ConfigMap,
   target: string,
+  options: CertSyncOptions,
+  deps: CertSyncDeps,
+): Promise<void> {
+  const found = await readDirectory(deps.files, target);
+  if (isUpToDate(found, filesOf(cached, kind, 'cert-syncer'))) return;
+  const name = cached.metadata?.name ?? '';
+  await asOnlyWriter(options.destinationDir, deps, () => writeLive(kind, name, target, options, deps));
+}
+
+async function writeLive(
+  kind: ObjectKind,
+  name: string,
+  target: string,
   { namespace, contentCheck }: CertSyncOptions,
   { kube, files, events, log, signal }: CertSyncDeps,
 ): Promise<void> {
-  const name = cached.metadata?.name ?? '';
   const [what, where] = [nounOf(kind), `${namespace}/${name}`];
-  const found = await readDirectory(files, target);
-  if (isUpToDate(found, filesOf(cached, kind, 'cert-syncer'))) return;
   let live: Secret | ConfigMap;
   try {
     live = await kube.get(resourceOf(kind), { namespace, name }, { signal });
@@ -98,7 +111,7 @@ async function writeObject(
   }
   try {
     const content = filesOf(live, kind, 'cert-syncer');
-    if (isUpToDate(found, content)) return;
+    if (isUpToDate(await readDirectory(files, target), content)) return;
     const problem = contentCheck?.(live, what);
     if (problem !== undefined)
       throw new Error(`no process could load ${what} ${where}, so its files stay as they are: ${problem}`);
@@ -120,11 +133,22 @@ async function removeObject(
   kind: ObjectKind,
   name: string,
   target: string,
+  options: CertSyncOptions,
+  deps: CertSyncDeps,
+): Promise<void> {
+  const { files } = deps;
+  const isThere = (await files.linkTarget(target)) !== undefined || (await files.info(target)) !== undefined;
+  if (!isThere) return;
+  await asOnlyWriter(options.destinationDir, deps, () => removeMissing(kind, name, target, options, deps));
+}
+
+async function removeMissing(
+  kind: ObjectKind,
+  name: string,
+  target: string,
   { namespace }: CertSyncOptions,
   { kube, files, events, log, signal }: CertSyncDeps,
 ): Promise<void> {
-  const isThere = (await files.linkTarget(target)) !== undefined || (await files.info(target)) !== undefined;
-  if (!isThere) return;
   const live = await getIfPresent(kube, resourceOf(kind), { namespace, name }, { signal });
   if (live !== undefined) return;
   try {

@@ -16,6 +16,7 @@ import { type CertSyncOptions, prepareDestination, syncCertificates } from './ce
 import type { Files } from './files.ts';
 import { FlagError, parseFlags } from './flags.ts';
 import type { NamedObject } from './object-files.ts';
+import type { TakeLock } from './writers-lock.ts';
 
 export interface CertSyncerOptions extends CertSyncOptions {
   /** Watched: when it changes the program ends, to be started anew with the new one. */
@@ -26,6 +27,7 @@ export interface CertSyncerOptions extends CertSyncOptions {
 export interface CertSyncerDeps {
   readonly kube: Kube;
   readonly files: Files;
+  readonly lock: TakeLock;
   readonly clock: Clock;
   readonly log: Log;
   /** About the pod of the program. */
@@ -39,10 +41,7 @@ export interface UnrevisionedLists {
 }
 
 const KUBECONFIG_POLL_MS = 500;
-/**
- * Below the watches every object is compared with the disk this often; it costs no request. An installer that read an object just
- * before it changed may put the old content back, and nothing in the API tells of that (upstream: 10 min).
- */
+/** Below the watches every object is compared with the disk this often; it costs no request (upstream: 10 min). */
 const RESYNC_MS = minutes(1);
 
 const FLAGS = {
@@ -78,7 +77,7 @@ export async function runCertSyncer(
   deps: CertSyncerDeps,
   signal: AbortSignal,
 ): Promise<'stopped' | 'kubeconfig changed'> {
-  const { kube, files, clock, log, events } = deps;
+  const { kube, files, lock, clock, log, events } = deps;
   await prepareDestination(options, files);
   const selection = { namespace: options.namespace };
   const onError = (error: unknown) => log.warn({ err: error }, 'watching failed');
@@ -96,7 +95,7 @@ export async function runCertSyncer(
     reconcile: async (_, context) => {
       const cached = (kind: 'secrets' | 'configmaps', name: string) =>
         (kind === 'secrets' ? secrets : configMaps).get({ namespace, name });
-      await syncCertificates(options, { kube, cached, files, log, events: recorder, signal: context.signal });
+      await syncCertificates(options, { kube, cached, files, lock, log, events: recorder, signal: context.signal });
     },
   });
   const ended = new AbortController();

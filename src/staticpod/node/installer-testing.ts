@@ -7,6 +7,7 @@ import { CONFIG_MAPS, type KubeObject, type ObjectKey, PODS, type Resource, SECR
 import type { Files } from './files.ts';
 import type { InstallerDeps } from './installer.ts';
 import type { InstallerOptions } from './installer-options.ts';
+import { freeLock } from './testing.ts';
 
 export const NAMESPACE = 'openshift-kube-apiserver';
 
@@ -82,8 +83,7 @@ export async function cluster(revisions: readonly string[] = ['7']): Promise<Cou
 }
 
 export function deps(kube: CountingKube, files: Files, overrides: Partial<InstallerDeps> = {}): InstallerDeps {
-  const lock = async () => ({ release: () => {} });
-  return { kube, files, clock: systemClock, log: silentLog, events: recordingEvents(), lock, ...overrides };
+  return { kube, files, clock: systemClock, log: silentLog, events: recordingEvents(), lock: freeLock, ...overrides };
 }
 
 /** An installer pod on a node, at work or not any more. */

@@ -20,13 +20,13 @@ import {
 } from './directory-swap.ts';
 import type { Files } from './files.ts';
 import type { InstallerOptions } from './installer-options.ts';
-import type { Lock } from './lock-file.ts';
 import { encodeManifest, MANIFEST_MODE, manifestFiles, readManifest, withUidFor } from './manifest.ts';
 import { directoryOf, filesOf, type ObjectKind } from './object-files.ts';
 import { assertObjectName } from './plain-name.ts';
 import { readObject, retryUntil } from './read-retry.ts';
 import { decideSettle, INSTALLER_LABEL, SETTLE_LIMIT_MS, SETTLE_POLL_MS } from './settle.ts';
 import { substituteTokens } from './tokens.ts';
+import { asOnlyWriter, type TakeLock } from './writers-lock.ts';
 
 export interface InstallerDeps {
   readonly kube: Kube;
@@ -34,8 +34,8 @@ export interface InstallerDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly events: EventRecorder;
-  /** Taken around the manifests when the options name a lock file. */
-  readonly lock: (path: string, signal: AbortSignal) => Promise<Lock>;
+  /** Taken around the certificates, and around the manifests when the options name a lock file. */
+  readonly lock: TakeLock;
   /** What no process could load is not put among the files that a syncer keeps: the last good ones stay. */
   readonly contentCheck?: ContentCheck | undefined;
   /** An operator's last word on a manifest. */
@@ -103,8 +103,12 @@ export async function copyContent(options: InstallerOptions, deps: InstallerDeps
   try {
     const kubeletVersion = await readKubeletVersion(options, copying);
     await copySet(revisionedSet(options), copying);
-    if (options.certDir !== undefined)
-      await copySet(certificateSet(options, options.certDir, deps.contentCheck), copying);
+    const { certDir } = options;
+    if (certDir !== undefined) {
+      const set = certificateSet(options, certDir, deps.contentCheck);
+      // The syncer of the node may be there already, and ahead of what was read before it had to wait.
+      await asOnlyWriter(certDir, { ...copying, lock: deps.lock }, () => copySet(set, copying));
+    }
     await installManifests(options, kubeletVersion, deps, copying);
   } finally {
     limit.end();

@@ -18,13 +18,13 @@ import { parseCertSyncerOptions, runCertSyncer, type UnrevisionedLists } from '.
 import { systemFiles } from './files.ts';
 import { runInstaller } from './installer.ts';
 import { parseInstallerOptions } from './installer-options.ts';
-import { acquireLock } from './lock-file.ts';
 import { logFile } from './log-file.ts';
 import { PathMap } from './path-map.ts';
 import { promoteNode, type StaticPodOperator } from './promote.ts';
 import { parsePruneOptions, runPrune } from './prune.ts';
 import { parseStartupMonitorOptions, type Readiness, runStartupMonitor } from './startup-monitor.ts';
 import { onThisNode } from './this-node.ts';
+import { systemLock } from './writers-lock.ts';
 
 /** The environment of a process. */
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -42,14 +42,13 @@ export function installerMain(argv: readonly string[], env: Env, mutatePod?: (po
       const { reference, error } = await findInvolvedObject(client.kube, options.namespace, env.POD_NAME);
       if (error !== undefined) log.warn({ err: error }, 'events will be about the namespace');
       const events = client.events.recorder('static-pod-installer', reference);
-      const lock = (path: string, until: AbortSignal) => acquireLock(path, systemClock, until);
       const deps = {
         kube: client.kube,
         files: systemFiles(),
         clock: systemClock,
         log,
         events,
-        lock,
+        lock: systemLock,
         mutatePod,
         contentCheck: unloadable,
         signal,
@@ -75,7 +74,7 @@ export function certSyncerMain(argv: readonly string[], env: Env, lists: Unrevis
     const client = await connect(options.kubeconfig, env, log, options.tlsServerName);
     try {
       const events = client.events.recorder('cert-syncer', ownPod(options.namespace, env));
-      const deps = { kube: client.kube, files: systemFiles(), clock: systemClock, log, events };
+      const deps = { kube: client.kube, files: systemFiles(), lock: systemLock, clock: systemClock, log, events };
       const why = await runCertSyncer(options, deps, signal);
       log.info({ why }, 'ending');
     } finally {
@@ -108,7 +107,7 @@ export function startupMonitorMain(argv: readonly string[], env: Env, operand: M
         log,
         isReady: (revision: number, until: AbortSignal) => operand.isReady({ kube, nodeName, revision, signal: until }),
         promote: (node: string, revision: number) => promoteNode(kube, operand.operator, node, revision, systemClock),
-        lock: (path: string, until: AbortSignal) => acquireLock(path, systemClock, until),
+        lock: systemLock,
       };
       await runStartupMonitor(options, deps, signal);
       await new Promise<void>(resolve => {

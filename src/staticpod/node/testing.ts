@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { type Files, systemFiles } from './files.ts';
+import type { TakeLock } from './writers-lock.ts';
 
 /** The process died here. */
 export class Crash extends Error {
@@ -85,6 +86,9 @@ export function failingFiles(files: Files, fails: (step: keyof Files, path: stri
     flushDirectory: guard('flushDirectory', files.flushDirectory),
   };
 }
+
+/** The lock where nobody else writes. */
+export const freeLock: TakeLock = async () => ({ release: () => {} });
 
 /** Everything readable below a path by name, hidden entries and unfinished work left out, links followed. */
 export async function visibleTree(files: Files, path: string): Promise<Record<string, string>> {

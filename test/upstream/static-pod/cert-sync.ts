@@ -7,6 +7,7 @@ import { MemoryKube } from '../../../src/kube/memory.ts';
 import { CONFIG_MAPS, SECRETS } from '../../../src/kube/resource.ts';
 import { syncCertificates } from '../../../src/staticpod/node/cert-sync.ts';
 import { systemFiles } from '../../../src/staticpod/node/files.ts';
+import { freeLock } from '../../../src/staticpod/node/testing.ts';
 import { same, unlike } from '../difference.ts';
 import { judged } from '../judged.ts';
 import type { Random } from '../random.ts';
@@ -75,6 +76,7 @@ export const CERT_SYNC = judged<Input>({
         cached: (kind, name) =>
           input.Cached[kind === 'secrets' ? 'Secrets' : 'ConfigMaps'].find(object => object.metadata?.name === name),
         files: systemFiles(folder),
+        lock: freeLock,
         events,
         log: silentLog,
       });

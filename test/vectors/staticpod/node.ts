@@ -19,7 +19,7 @@ import { runPrune } from '../../../src/staticpod/node/prune.ts';
 import { readObject, retryUntil } from '../../../src/staticpod/node/read-retry.ts';
 import { decideSettle, SETTLE_LIMIT_MS, SETTLE_PAUSE_MS, SETTLE_POLL_MS } from '../../../src/staticpod/node/settle.ts';
 import { runStartupMonitor } from '../../../src/staticpod/node/startup-monitor.ts';
-import { crashingFiles, failingFiles, temporaryFiles } from '../../../src/staticpod/node/testing.ts';
+import { crashingFiles, failingFiles, freeLock, temporaryFiles } from '../../../src/staticpod/node/testing.ts';
 import { intercepted, NOW } from '../../../src/staticpod/testing.ts';
 import { type Adapter, attempt, checkError, defined, errorOf, type Json, objectOf } from './case.ts';
 
@@ -193,9 +193,10 @@ export const nodeAdapters: Record<string, Adapter> = {
       if (step === 'remove' && path.startsWith('/manifests/')) wrote('old manifest removed');
     });
     const deps: Partial<InstallerDeps> = {
-      lock: async () => {
-        wrote('lock acquired');
-        return { release: () => wrote('lock released') };
+      lock: async path => {
+        const isManifests = path.endsWith('installer.lock');
+        if (isManifests) wrote('lock acquired');
+        return { release: () => isManifests && wrote('lock released') };
       },
     };
     const error = await install({ options: { ...options, certDir }, objects }, watched, deps, (plural, name) => {
@@ -245,7 +246,7 @@ export const nodeAdapters: Record<string, Adapter> = {
     };
     const events = recordingEvents();
     const options = { namespace: NAMESPACE, destinationDir: '/certs', configMaps: given.configMaps, secrets: given.secrets };
-    const error = await attempt(() => syncCertificates(options, { kube, cached, files, events, log: silentLog }));
+    const error = await attempt(() => syncCertificates(options, { kube, cached, files, lock: freeLock, events, log: silentLog }));
     assert.equal(error !== undefined, expected.error, error?.message);
     if (expected.events !== undefined) assert.deepEqual(events.events.map(({ reason }) => reason), expected.events.map((event: Json) => event.reason ?? event));
     if (expected.directories !== undefined) assert.deepEqual(await directoriesOf(files, '/certs'), expected.directories);
@@ -317,9 +318,8 @@ async function install(
     if (verb === 'get') onRead(resource.plural, name);
   });
   const clock = new VirtualClock(NOW);
-  const lock = async () => ({ release: () => {} });
   return driven(clock, () =>
-    attempt(() => copyContent(optionsOf(given.options), { kube, files, clock, log: silentLog, events: recordingEvents(), lock, ...deps })),
+    attempt(() => copyContent(optionsOf(given.options), { kube, files, clock, log: silentLog, events: recordingEvents(), lock: freeLock, ...deps })),
   );
 }
 
