@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { type Clock, sleep } from '../kube/clock.ts';
 import { seconds } from '../kube/duration.ts';
-import { listenOn } from '../kube/listen.ts';
+import { closeAtOnce, listenOn } from '../kube/listen.ts';
 
 /** Resolves when all is well; otherwise throws. What it throws is for the log, not for whoever asks. */
 export type Check = (signal: AbortSignal) => void | Promise<void>;
@@ -57,11 +57,7 @@ export async function startHealthServer(options: HealthOptions): Promise<HealthS
   return {
     port: address.port,
     url: `http://${name}:${address.port}`,
-    stop: () =>
-      new Promise(resolve => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    stop: () => closeAtOnce(server),
   };
 }
 

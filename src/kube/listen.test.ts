@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer as createPlain } from 'node:http';
 import { createServer, type Server } from 'node:https';
+import { connect as connectTcp, createServer as createTcp } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { connect } from 'node:tls';
 import { issueServing, issueSigner } from '../pki/issue.ts';
 import { systemKeys } from '../pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../pki/pem.ts';
 import { days } from './duration.ts';
-import { listenOn } from './listen.ts';
+import { closeAtOnce, listenOn } from './listen.ts';
 
 /** More than the buffers of a connection take, on both sides. */
 const ANSWER_BYTES = 32 * 1024 * 1024;
@@ -26,10 +28,7 @@ describe('a TLS server that listens', () => {
     server = createServer({ cert: encodeCertificates(chain), key: encodePrivateKey(key) }, answer);
     port = await listenOn(server, 0, '127.0.0.1');
   });
-  after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  after(() => closeAtOnce(server));
 
   function answer(request: IncomingMessage, response: ServerResponse): void {
     let bytes = 0;
@@ -60,4 +59,22 @@ describe('a TLS server that listens', () => {
     assert.ok(bytes > ANSWER_BYTES, `${bytes} bytes came back`);
     assert.match(end, new RegExp(`\\r\\ntook ${BODY_BYTES}$`));
   });
+});
+
+describe('a server that closes', () => {
+  // Half of what a handshake may take: who waits for it is not there by then.
+  const limit = { timeout: 60_000 };
+  const servers = { TCP: () => createTcp(), HTTP: () => createPlain(), HTTPS: () => createServer() };
+  for (const [what, create] of Object.entries(servers)) {
+    it(`does so at once although a connection over ${what} is silent`, limit, async () => {
+      const server = create();
+      const port = await listenOn(server, 0, '127.0.0.1');
+      const accepted = once(server, 'connection');
+      const silent = connectTcp(port, '127.0.0.1').on('error', () => {});
+      const ended = once(silent, 'close');
+      await accepted;
+      await closeAtOnce(server);
+      await ended;
+    });
+  }
 });

@@ -6,7 +6,7 @@ import { createSecureContext, type DetailedPeerCertificate, type SecureContext, 
 import type { Log } from '../controller/log.ts';
 import { type Clock, systemClock } from '../kube/clock.ts';
 import { minutes } from '../kube/duration.ts';
-import { listenOn } from '../kube/listen.ts';
+import { closeAtOnce, listenOn } from '../kube/listen.ts';
 import { type Certificate, parseCertificate } from '../pki/certificate.ts';
 import { verifyChain } from '../pki/chain.ts';
 import { MAX_CHAIN_LENGTH } from '../pki/limits.ts';
@@ -42,7 +42,6 @@ export class StandInServer {
   readonly #listed: readonly StandInInput[];
   readonly #watch: FileWatch;
   readonly #listeners: Server[] = [];
-  readonly #sockets = new Set<Socket>();
   readonly #default: HttpsServer;
   /** One for each named certificate: who connects to an address without naming a server is told by that address. */
   readonly #named: HttpsServer[];
@@ -101,10 +100,7 @@ export class StandInServer {
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#watch.stop();
-    const closed = this.#listeners.map(listener => new Promise(resolve => listener.close(resolve)));
-    // The TLS servers do not know their connections: they never listen themselves.
-    for (const socket of this.#sockets) socket.destroy();
-    await Promise.all(closed);
+    await Promise.all(this.#listeners.map(closeAtOnce));
   }
 
   /** Reads again what is read at these occasions; what cannot be used leaves the old in place. */
@@ -141,8 +137,6 @@ export class StandInServer {
 
   #accept(socket: Socket): void {
     this.reload('handshake');
-    this.#sockets.add(socket);
-    socket.once('close', () => this.#sockets.delete(socket));
     // A connection that breaks off before it says anything is no concern of ours.
     socket.on('error', () => {});
     const named = this.#sni.findIndex((_, index) =>

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
 import { seconds } from '../../kube/duration.ts';
 import { KubeError } from '../../kube/error.ts';
-import { listenOn } from '../../kube/listen.ts';
+import { closeAtOnce, listenOn } from '../../kube/listen.ts';
 import type { Core } from '../rest/core.ts';
 import { badRequest, unauthorized } from '../status.ts';
 import { Discovery } from './discovery.ts';
@@ -88,7 +88,7 @@ export async function serveHttp(core: Core, { host, port, identity, onError }: H
         server.close(() => resolve());
       });
       connections.finish();
-      const cut = setTimeout(() => connections.destroy(), CLOSE_GRACE_MS);
+      const cut = setTimeout(() => void closeAtOnce(server), CLOSE_GRACE_MS);
       await closed;
       clearTimeout(cut);
     },
@@ -170,15 +170,9 @@ function peerChain(socket: TLSSocket): readonly Buffer[] {
 const CHAINS = new WeakMap<object, readonly Buffer[]>();
 const MAX_CHAIN_LENGTH = 10;
 
-function trackConnections(server: Http2SecureServer): { finish(): void; destroy(): void } {
+function trackConnections(server: Http2SecureServer): { finish(): void } {
   const sockets = new Set<TLSSocket>();
   const sessions = new Set<Http2Session>();
-  /** All of them, also those that have not shaken hands, and may never do. */
-  const accepted = new Set<Socket>();
-  server.on('connection', socket => {
-    accepted.add(socket);
-    socket.once('close', () => accepted.delete(socket));
-  });
   // First of all listeners: OpenSSL has looked at the client certificate, and where a CA of ours has the name of its issuer
   // but not the key, the failure is left in a queue in which the next read would find it and break the connection. Reading
   // the certificate empties the queue.
@@ -196,10 +190,6 @@ function trackConnections(server: Http2SecureServer): { finish(): void; destroy(
     finish() {
       for (const session of sessions) session.close();
       for (const socket of sockets) if (isIdleHttp1(socket)) socket.destroy();
-    },
-    destroy() {
-      for (const session of sessions) session.destroy();
-      for (const socket of [...sockets, ...accepted]) socket.destroy();
     },
   };
 }

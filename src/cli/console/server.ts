@@ -7,7 +7,7 @@ import { HttpKube } from '../../kube/client.ts';
 import { type Clock, systemClock } from '../../kube/clock.ts';
 import { seconds } from '../../kube/duration.ts';
 import { ConnectionError, KubeError } from '../../kube/error.ts';
-import { listenOn } from '../../kube/listen.ts';
+import { closeAtOnce, listenOn } from '../../kube/listen.ts';
 import type { Kube } from '../../kube/port.ts';
 import { ActionRefused } from './actions.ts';
 import { Api } from './api.ts';
@@ -112,8 +112,7 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
       followed?.stop();
       clearInterval(sweep);
       for (const session of sessions.all()) sessions.end(session);
-      server.closeAllConnections();
-      await new Promise(resolve => server.close(resolve));
+      await closeAtOnce(server);
       await principals.close();
       await ownKube?.close();
     },

@@ -4,7 +4,7 @@ import { createServer } from 'node:https';
 import { errorText } from '../../controller/aggregate-error.ts';
 import type { Log } from '../../controller/log.ts';
 import { seconds } from '../../kube/duration.ts';
-import { listenOn } from '../../kube/listen.ts';
+import { closeAtOnce, listenOn } from '../../kube/listen.ts';
 import { loadCertificateAndKey } from '../../pki/authority.ts';
 import { urlHost } from '../node-address.ts';
 
@@ -70,11 +70,7 @@ export async function startReloadingServer(
   const port = await listenOn(server, listenAt.port, isEvery ? undefined : address);
   return {
     url: `https://${urlHost(address)}:${port}`,
-    stop: () =>
-      new Promise(resolve => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    stop: () => closeAtOnce(server),
   };
 }
 

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { Agent, get } from 'node:https';
 import type { Log } from '../../controller/log.ts';
 import { seconds } from '../../kube/duration.ts';
-import { listenOn } from '../../kube/listen.ts';
+import { closeAtOnce, listenOn } from '../../kube/listen.ts';
 import { parseFlags } from '../../staticpod/node/flags.ts';
 import { API_PORT, INSECURE_READYZ_PORT } from '../target-config/pod.ts';
 
@@ -52,12 +52,10 @@ export async function startInsecureReadyz(options: InsecureReadyzOptions, log: L
   const port = await listenOn(server, options.port, options.host);
   return {
     port,
-    stop: () =>
-      new Promise(resolve => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-        agent.destroy();
-      }),
+    stop: () => {
+      agent.destroy();
+      return closeAtOnce(server);
+    },
   };
 }
 

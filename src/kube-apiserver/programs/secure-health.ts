@@ -2,7 +2,7 @@ import { createServer } from 'node:https';
 import type { Registry } from '@prometheus-io/client';
 import type { Clock } from '../../kube/clock.ts';
 import { days, seconds } from '../../kube/duration.ts';
-import { listenOn } from '../../kube/listen.ts';
+import { closeAtOnce, listenOn } from '../../kube/listen.ts';
 import { issueServing, issueSigner } from '../../pki/issue.ts';
 import type { Keys } from '../../pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../../pki/pem.ts';
@@ -61,10 +61,6 @@ export async function startSecureHealth(
   const taken = await listenOn(server, port, host);
   return {
     port: taken,
-    stop: () =>
-      new Promise(resolve => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    stop: () => closeAtOnce(server),
   };
 }

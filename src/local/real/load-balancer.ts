@@ -1,6 +1,6 @@
 import { request } from 'node:https';
 import { connect, createServer, type Socket } from 'node:net';
-import { listenOn } from '../../kube/listen.ts';
+import { closeAtOnce, listenOn } from '../../kube/listen.ts';
 
 export interface Backend {
   readonly host: string;
@@ -38,7 +38,7 @@ export async function startLoadBalancer({
   backends,
 }: LoadBalancerOptions): Promise<LoadBalancer> {
   const ready = new Set<Backend>();
-  const sockets = new Set<Socket>();
+  const servers = new Set<Socket>();
   let turn = 0;
   const ask = async () => {
     await Promise.all(
@@ -49,13 +49,14 @@ export async function startLoadBalancer({
     );
   };
   const serve = async (client: Socket) => {
-    track(client, sockets);
+    client.on('error', () => {});
     turn++;
     for (const backend of inTurn(backends, ready, turn)) {
       const server = await open(backend);
       if (server === undefined) continue;
-      track(server, sockets);
-      join(client, server);
+      track(server, servers);
+      if (client.destroyed) server.destroy();
+      else join(client, server);
       return;
     }
     client.destroy();
@@ -74,8 +75,8 @@ export async function startLoadBalancer({
     ready: () => [...ready],
     async close() {
       clearInterval(timer);
-      const closed = new Promise(resolve => listener.close(resolve));
-      for (const socket of sockets) socket.destroy();
+      const closed = closeAtOnce(listener);
+      for (const server of servers) server.destroy();
       await Promise.all([closed, asking]);
     },
   };

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { Log } from '../../controller/log.ts';
 import { seconds } from '../../kube/duration.ts';
-import { listenOn } from '../../kube/listen.ts';
+import { closeAtOnce, listenOn } from '../../kube/listen.ts';
 import type { Kube } from '../../kube/port.ts';
 import { servedVersion } from './accept.ts';
 import { firstBootOf } from './first-boot.ts';
@@ -75,12 +75,10 @@ export async function startMachineConfigServer(options: MachineConfigServerOptio
   server.on('error', error => log.warn({ err: error }, 'a connection could not be taken'));
   return {
     port: taken,
-    stop: () =>
-      new Promise(resolve => {
-        stopped.abort();
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    stop: () => {
+      stopped.abort();
+      return closeAtOnce(server);
+    },
   };
 }
 
