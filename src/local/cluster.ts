@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { type Log, silentLog } from '../controller/log.ts';
 import type { HandOverMode } from '../hand-over/sync.ts';
 import { aborted } from '../kube/aborted.ts';
+import { againWhileTransient } from '../kube/again.ts';
 import { systemClock } from '../kube/clock.ts';
 import { formatGoDuration, seconds } from '../kube/duration.ts';
 import { SINGLETON_CORRELATION } from '../kube/event-correlation.ts';
@@ -50,6 +51,8 @@ export interface LocalClusterOptions {
   readonly compileCache?: string | undefined;
   /** Called when the state of some part may have changed, from the first part on. */
   readonly onProgress?: ProgressListener | undefined;
+  /** Ends a start that is not done yet. */
+  readonly signal?: AbortSignal | undefined;
   readonly log?: Log | undefined;
 }
 
@@ -150,10 +153,17 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
     if (api.hasMoved) await endOrphans(nodes);
     // Nodes come first: static pods need no API, and the API may be one of them.
     await Promise.all(nodes.map(node => node.start()));
-    await api.reachable(stop.signal);
-    await applyDefinitions(kube);
-    await api.settled();
-    await provideClusterInputs({
+    const starting = AbortSignal.any([stop.signal, ...(options.signal === undefined ? [] : [options.signal])]);
+    await api.reachable(starting);
+    // An API of this very cluster may go away again while it starts; all of this can be done twice.
+    const patiently = <T>(work: () => Promise<T>) =>
+      againWhileTransient(work, {
+        signal: starting,
+        onError: err => log.info({ err }, 'the API is away while the cluster starts'),
+      });
+    await patiently(() => applyDefinitions(kube));
+    await patiently(() => api.settled());
+    const inputs = {
       kube,
       clock: systemClock,
       keys: systemKeys,
@@ -161,8 +171,9 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       keyAlgorithm: options.keyAlgorithm,
       hasEtcd: parts.some(({ name }) => name === 'etcd'),
       dayMs: options.dayMs,
-    });
-    await Promise.all(nodes.map(node => node.registered));
+    };
+    await patiently(() => provideClusterInputs(inputs));
+    await Promise.race([Promise.all(nodes.map(node => node.registered)), rejectedBy(starting)]);
     board.add(
       'nodes',
       nodesState(nodes, stop.signal, () => board.changed()),
@@ -189,6 +200,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
         return leadOnAndOn({ kube, lease, identity, clock: systemClock, events, log, changed }, work, stop.signal);
       },
       signal: stop.signal,
+      patiently,
       changed: () => board.changed(),
     };
     for (const part of [...parts, ...(options.moreParts ?? [])]) {
@@ -240,6 +252,11 @@ function nodesState(nodes: readonly LocalNode[], signal: AbortSignal, changed: (
   });
   // Nodes are ended by the cluster, after everything that needs them.
   return { ended: aborted(signal), state };
+}
+
+async function rejectedBy(signal: AbortSignal): Promise<never> {
+  await aborted(signal);
+  throw signal.reason;
 }
 
 /** What a killed cluster has left would go on asking for the API where it was. */

@@ -30,7 +30,7 @@ export const kubeletPart: ClusterPart = {
     const { nodes, signal, changed } = context;
     let serving = 0;
     const work = async () => {
-      const signer = loadSecret(await context.kube.get(SECRETS, CSR_SIGNER, { signal }));
+      const signer = loadSecret(await context.patiently(() => context.kube.get(SECRETS, CSR_SIGNER, { signal })));
       await Promise.all(
         nodes.map(async node => {
           await node.power.whileOn(signal, async on => {

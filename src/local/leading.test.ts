@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { silentLog } from '../controller/log.ts';
 import { VirtualClock } from '../kube/clock.ts';
-import { minutes } from '../kube/duration.ts';
+import { minutes, seconds } from '../kube/duration.ts';
+import { ConnectionError } from '../kube/error.ts';
 import { MemoryKube } from '../kube/memory.ts';
 import { LEASES } from '../kube/resource.ts';
 import { leadOnAndOn } from './leading.ts';
@@ -61,4 +62,16 @@ test('an operator of the cluster works while it leads, says who leads instead, a
   stop.abort();
   await leading.done;
   assert.equal((await kube.get(LEASES, LEASE)).spec?.holderIdentity, '');
+});
+
+test('an operator whose work ends because the API is away leads again; any other failure is final', async () => {
+  const clock = new VirtualClock('2030-01-01T00:00:00Z');
+  const stop = new AbortController();
+  const failures = [new ConnectionError('ECONNREFUSED', 'nobody listens'), new Error('broken')];
+  let isOver = false;
+  const options = { kube: new MemoryKube(), lease: LEASE, identity: 'us', clock, random: () => 0, log: silentLog };
+  const leading = leadOnAndOn({ ...options, changed: () => {} }, () => Promise.reject(failures.shift()), stop.signal);
+  const outcome = leading.done.catch((error: Error) => error.message).finally(() => (isOver = true));
+  while (!isOver) await clock.advance(seconds(1));
+  assert.equal(await outcome, 'broken');
 });

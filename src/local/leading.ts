@@ -1,4 +1,7 @@
 import { type LeadOptions, lead } from '../controller/lead.ts';
+import { sleep, systemClock } from '../kube/clock.ts';
+import { seconds } from '../kube/duration.ts';
+import { isTransient } from '../kube/error.ts';
 import { LeadershipLost } from '../kube/lease.ts';
 import type { Kube } from '../kube/port.ts';
 import type { PartState } from './part.ts';
@@ -11,16 +14,19 @@ export interface Leading {
   state(work: PartState): PartState;
 }
 
+/** Before leading again; an API that is away is not asked in a tight loop. */
+const PAUSE_MS = seconds(1);
+
 /**
- * Leads again after a loss, such as a machine that slept: there is nobody here who would start the process anew. `work` begins from
- * nothing each time.
+ * Leads again after a loss, such as a machine that slept, and where work ended because the API was away: there is nobody here who would
+ * start the process anew. `work` begins from nothing each time.
  */
 export function leadOnAndOn(
   options: Omit<LeadOptions, 'onHeld'> & { readonly changed: () => void },
   work: (kube: Kube, signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
 ): Leading {
-  const { changed, log, lease } = options;
+  const { changed, log, lease, clock = systemClock } = options;
   let isLeading = false;
   let holder: string | undefined;
   const tell = (leads: boolean, by?: string) => {
@@ -40,9 +46,10 @@ export function leadOnAndOn(
           signal,
         );
       } catch (err) {
-        if (!(err instanceof LeadershipLost)) throw err;
+        if (!(err instanceof LeadershipLost || isTransient(err))) throw err;
         log.warn({ err }, 'leading again');
         tell(false);
+        await sleep(clock, PAUSE_MS, signal).catch(() => {});
       }
     }
   };

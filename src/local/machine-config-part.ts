@@ -66,8 +66,8 @@ export const machineConfigPart: ClusterPart = {
         await Promise.all([
           operator.done,
           controller.done,
-          provideBootstrapper(context),
-          provideScheduler(context),
+          context.patiently(() => provideBootstrapper(context)),
+          context.patiently(() => provideScheduler(context)),
           ...context.nodes.map(node =>
             node.power.whileOn(context.signal, on => runAgent(node, { ...context, signal: on })),
           ),
@@ -114,7 +114,7 @@ async function runAgent(node: LocalNode, context: PartContext): Promise<void> {
     kube,
   });
   const log = pod.log(context.log.child({ node: node.name, program: AGENT }));
-  const own = await context.as({ name: `system:node:${node.name}`, groups: ['system:nodes'] });
+  const own = await context.patiently(() => context.as({ name: `system:node:${node.name}`, groups: ['system:nodes'] }));
   const host = localHost({
     root: node.root,
     async onService(verb, unit) {

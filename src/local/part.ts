@@ -57,5 +57,7 @@ export interface PartContext {
   /** Has an operator work as long as this cluster holds its lease: an operator of the same name in another process waits. */
   lead(lease: Lease, events: EventRecorder, work: (kube: Kube, signal: AbortSignal) => Promise<void>): Leading;
   readonly signal: AbortSignal;
+  /** Does something that may be done twice, again while the API is away. */
+  patiently<T>(work: () => Promise<T>): Promise<T>;
   changed(): void;
 }

@@ -16,10 +16,11 @@ export function consolePart(port: number): ConsolePart {
   return {
     name: 'console',
     loginUrl: () => loginUrl?.(),
-    async start({ kubeconfigPath, nodes, signal, log }) {
+    async start({ kubeconfigPath, nodes, signal, patiently, log }) {
       const access = await loadAccess({ path: kubeconfigPath });
       const kube = new HttpKube(access, { fieldManager: 'rotunda-console' });
-      const prober = await clusterProber(kube, { root: place => nodes.find(({ name }) => name === place)?.root });
+      const root = (place: string) => nodes.find(({ name }) => name === place)?.root;
+      const prober = await patiently(() => clusterProber(kube, { root }));
       const served = await startConsole({ access, kube, port, prober, log: log.child({ program: 'console' }) });
       prober.start();
       loginUrl = () => served.loginUrl();

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { BUNDLE_KEY } from '../../certrotation/bundle.ts';
 import { type Log, silentLog } from '../../controller/log.ts';
 import { changedAccess } from '../../kube/access.ts';
+import { againWhileTransient } from '../../kube/again.ts';
 import { HttpKube } from '../../kube/client.ts';
 import { sleep, systemClock } from '../../kube/clock.ts';
 import { milliseconds } from '../../kube/duration.ts';
@@ -23,9 +24,7 @@ import { readPhase, writePhase } from './phase.ts';
 import { answers, backendsOf } from './real-api.ts';
 import { requireRealPrograms } from './required-programs.ts';
 
-export type BootstrapOptions = Omit<LocalClusterOptions, 'api' | 'parts' | 'moreParts'> & {
-  readonly signal?: AbortSignal | undefined;
-};
+export type BootstrapOptions = Omit<LocalClusterOptions, 'api' | 'parts' | 'moreParts'>;
 
 const CONTROL_PLANE = 3;
 /** Below it a lost node is a lost etcd, and single-node rules would wait for an API that nobody has moved to yet. */
@@ -113,7 +112,7 @@ async function moveToNodes(
   const kube = new HttpKube(changedAccess(access, connection => ({ ...connection, server })));
   try {
     await answers(kube, signal);
-    return await moveCluster(from, kube);
+    return await againWhileTransient(() => moveCluster(from, kube), { signal });
   } finally {
     await kube.close();
   }

@@ -58,7 +58,7 @@ export function managersPart(tokensFile: string): ClusterPart {
       const secrets = new Informer<Secret>(context.kube, SECRETS, { selection });
       const bundles = new Informer<ConfigMap>(context.kube, CONFIG_MAPS, { selection });
       const written = new Set<string>();
-      const signer = pairOf(await context.kube.get(SECRETS, CSR_SIGNER));
+      const signer = pairOf(await context.patiently(() => context.kube.get(SECRETS, CSR_SIGNER)));
       let work = Promise.resolve();
       const look = () => {
         work = work
