@@ -7,7 +7,7 @@ import { type Api, startApi } from '../../api/api.ts';
 import type { Access } from '../../kube/access.ts';
 import { HttpKube } from '../../kube/client.ts';
 import { days } from '../../kube/duration.ts';
-import { KubeError } from '../../kube/error.ts';
+import { ConnectionError, KubeError } from '../../kube/error.ts';
 import { loadAccess } from '../../kube/kubeconfig.ts';
 import { CONFIG_MAPS, EVENTS, NAMESPACES, resource, SECRETS, SERVICE_ACCOUNTS } from '../../kube/resource.ts';
 import { issueServing, issueSigner } from '../../pki/issue.ts';
@@ -90,6 +90,20 @@ describe('the server of the console', () => {
       assert.equal((await call(url + path)).status, 200, path);
     assert.equal((await call(`${url}/../../package.json`)).status, 404);
     assert.equal((await call(`${url}/`, { method: 'DELETE' })).status, 405);
+  });
+
+  test('a cluster that answers too late fails the requests that need it, and nothing else', async t => {
+    const late = () => Promise.reject(new ConnectionError('TIMEOUT', 'no answer within 30 s'));
+    const silent = new Proxy(kube, { get: (target, verb) => (verb === 'close' ? target.close : late) });
+    const served = await start(t, { kube: silent });
+    const headers = await logIn(served);
+    const waive = { kind: 'waive', node: 'worker-0' };
+    const answers = await Promise.all([
+      ...['snapshot', 'live', 'plan?days=1'].map(path => call(`${served.url}/api/${path}`, { headers })),
+      post(`${served.url}/api/actions`, waive, headers),
+    ]);
+    for (const { status, text } of answers) assert.deepEqual([status, /TIMEOUT/.test(text)], [502, true], text);
+    assert.equal((await call(`${served.url}/api/session`, { headers })).status, 200);
   });
 
   test('safe headers on every answer', async t => {

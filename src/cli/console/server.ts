@@ -59,7 +59,7 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
   }
   const [page, { server: apiServer }] = await Promise.all([loadPage(), access.connection()]);
   const ownKube = options.kube === undefined ? new HttpKube(access, { fieldManager: 'rotunda-console' }) : undefined;
-  const onError = (err: unknown) => log.debug({ err }, 'a watch of the console failed and is tried again');
+  const onError = (err: unknown) => log.debug({ err }, 'a watch or a connection of the console failed');
   const sessions = new Sessions(clock, principal => void principals.forget(principal).catch(onError));
   const principals: Principals = new Principals({
     access,
@@ -90,6 +90,8 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
   const hosts = allowedHosts(host, actualPort, hostnames);
   const api = new Api({ sessions, principals, clock, isTls, port: actualPort });
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    // A connection that breaks is the affair of whoever asked; unheard, it would end the process.
+    for (const half of [request, response]) half.on('error', onError);
     setSecurityHeaders(response, isTls);
     answer(request, response, { page, api, hosts, isTls })
       .catch((error: unknown) => fail(response, error, log))

@@ -22,23 +22,25 @@ export async function streamModel(request: IncomingMessage, response: ServerResp
   streams.add(end);
   response.on('close', () => streams.delete(end));
   await feed.start();
-  if (response.destroyed) return;
+  if (response.destroyed || response.writableEnded) return;
   response.writeHead(200, {
     'content-type': 'text/event-stream',
     'cache-control': 'no-store',
     connection: 'keep-alive',
   });
+  // A session may end before its reader has taken everything; what is written then is an error that nobody would hear.
+  const write = (text: string) => response.writableEnded || response.write(text);
   const send = ({ id, event, data }: FeedMessage) => {
     assertNoKeyMaterial(data, 'the stream');
-    response.write(`id: ${id}\nevent: ${event}\ndata: ${data}\n\n`);
+    write(`id: ${id}\nevent: ${event}\ndata: ${data}\n\n`);
     if (response.writableLength > MOST_UNREAD_BYTES) response.destroy();
   };
-  response.write(`retry: ${RETRY_MS}\n\n`);
+  write(`retry: ${RETRY_MS}\n\n`);
   const seen = request.headers['last-event-id'];
   const missed = typeof seen === 'string' ? feed.since(seen) : undefined;
   for (const message of missed ?? [feed.snapshot()]) send(message);
   const unsubscribe = feed.subscribe(send);
-  const heartbeat = setInterval(() => response.write(': alive\n\n'), HEARTBEAT_MS);
+  const heartbeat = setInterval(() => write(': alive\n\n'), HEARTBEAT_MS);
   response.on('close', () => {
     clearInterval(heartbeat);
     unsubscribe();
