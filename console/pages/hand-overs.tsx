@@ -36,7 +36,7 @@ export function HandOvers({ model, onAct }: PageProps) {
 
 function UnderWay({ item, onAct }: { item: HandOverItem; onAct: AskFor }) {
   const now = useNow();
-  const { phase, since, because, next, waitsUntil, receipts } = item;
+  const { phase, since, because, next, waitsUntil, receipts, presenters } = item;
   const { name } = item.metadata;
   return (
     <Card
@@ -65,34 +65,70 @@ function UnderWay({ item, onAct }: { item: HandOverItem; onAct: AskFor }) {
         )}
         .
       </p>
-      <Table
-        caption={`Who verifies what ${name} signs`}
-        empty="Nobody has been asked yet."
-        items={receipts.toSorted((a, b) => Number(a.isLoaded) - Number(b.isLoaded))}
-        id={({ verifier }) => verifier}
-        columns={[
-          { title: 'Verifier', cell: ({ verifier }) => verifier },
-          { title: 'State', cell: receipt => <ReceiptLabel receipt={receipt} /> },
-          { title: 'Evidence', cell: ({ kind }) => kind },
-          { title: 'Said', cell: ({ evidence }) => <span class="break">{evidence}</span> },
-          {
-            title: 'Waiting',
-            cell: ({ isLoaded, isWaived }) => (isLoaded || isWaived ? '-' : <Relative at={since} now={now} />),
-          },
-          {
-            title: 'Action',
-            cell: ({ node, isLoaded, isWaived }) =>
-              node !== undefined && !isLoaded && !isWaived ? (
-                <button type="button" onClick={() => onAct({ kind: 'waive', node })}>
-                  Waive {node}
-                </button>
-              ) : (
-                '-'
-              ),
-          },
-        ]}
-      />
+      {(receipts.length > 0 || presenters.length === 0) && (
+        <Answers
+          what="Verifier"
+          caption={`Who verifies what ${name} signs`}
+          items={receipts}
+          since={since}
+          onAct={onAct}
+        />
+      )}
+      {presenters.length > 0 && (
+        <Answers
+          what="Presenter"
+          caption={`Who shows what ${name} signs`}
+          items={presenters}
+          since={since}
+          onAct={onAct}
+        />
+      )}
     </Card>
+  );
+}
+
+interface AnswersProps {
+  what: 'Verifier' | 'Presenter';
+  caption: string;
+  items: readonly ReceiptItem[];
+  since: string | undefined;
+  onAct: AskFor;
+}
+
+/** Who has answered, by which evidence, and who is waited for. */
+function Answers({ what, caption, items, since, onAct }: AnswersProps) {
+  const now = useNow();
+  return (
+    <Table
+      caption={caption}
+      empty="Nobody has been asked yet."
+      items={items.toSorted((a, b) => Number(a.isLoaded) - Number(b.isLoaded))}
+      id={({ verifier }) => verifier}
+      columns={[
+        { title: what, cell: ({ verifier }) => verifier },
+        {
+          title: 'State',
+          cell: receipt => <ReceiptLabel receipt={receipt} done={what === 'Verifier' ? 'Loaded' : 'Shown'} />,
+        },
+        { title: 'Evidence', cell: ({ kind }) => kind },
+        { title: 'Said', cell: ({ evidence }) => <span class="break">{evidence}</span> },
+        {
+          title: 'Waiting',
+          cell: ({ isLoaded, isWaived }) => (isLoaded || isWaived ? '-' : <Relative at={since} now={now} />),
+        },
+        {
+          title: 'Action',
+          cell: ({ node, isLoaded, isWaived }) =>
+            node !== undefined && !isLoaded && !isWaived ? (
+              <button type="button" onClick={() => onAct({ kind: 'waive', node })}>
+                Waive {node}
+              </button>
+            ) : (
+              '-'
+            ),
+        },
+      ]}
+    />
   );
 }
 
@@ -187,11 +223,11 @@ function PhaseLabel({ phase }: { phase: HandOverPhase }) {
   return <Label {...PHASES[phase]}>{phase}</Label>;
 }
 
-function ReceiptLabel({ receipt: { isLoaded, isWaived } }: { receipt: ReceiptItem }) {
+function ReceiptLabel({ receipt: { isLoaded, isWaived }, done }: { receipt: ReceiptItem; done: string }) {
   if (isLoaded) {
     return (
       <Label tone="good" icon="ok">
-        Loaded
+        {done}
       </Label>
     );
   }

@@ -56,6 +56,8 @@ export function decideHandOver(question: HandOverQuestion): HandOver {
     bundle: [wanted],
     retiring: [],
     receipts: () => receipts,
+    isShown: true,
+    presenters: () => undefined,
     lastTookMs: 0,
     dayMs: policy.validityMs / SIGNER_DAYS,
     now,

@@ -35,6 +35,7 @@ const HAPPENINGS: readonly Happening[] = [
   world => world.passTime(world.chance(12 * DAY)),
   ...often(3, world => world.request()),
   world => world.takeBack(),
+  ...often(2, world => world.removeOldTrust()),
   world => world.nodes.waive(),
   world => world.loseSigner(),
   world => world.loseLeaf(),

@@ -25,6 +25,10 @@ export interface FamilyQuestion {
   readonly retiring: readonly Certificate[];
   /** What the verifiers say about a CA; undefined: nobody has asked them yet. */
   receipts(ca: Certificate): readonly Receipt[] | undefined;
+  /** It is noted that everybody shows leaves of `current`: nobody has to look again. */
+  readonly isShown: boolean;
+  /** What those say who show leaves of the family; undefined: nobody has looked yet. */
+  presenters(): readonly Receipt[] | undefined;
   /** How long the last hand-over took; 0: nobody knows. */
   readonly lastTookMs: number;
   /** A day, as long as the days of this cluster's rotation are. */
@@ -32,7 +36,7 @@ export interface FamilyQuestion {
   readonly now: Date;
 }
 
-/** A certificate of the family that somebody shows: it is there, can be used and has not ended. */
+/** A certificate of the family that somebody is to show: it is there, can be used and has not ended. */
 export interface FamilyLeaf {
   readonly name: string;
   readonly isOfCurrent: boolean;
@@ -69,7 +73,9 @@ export type FamilyWrite =
   /** `next` goes, from the bundle too. */
   | 'discard'
   /** `next` is not needed any more, and is cleared away; where its CA is, it stays. */
-  | 'clear';
+  | 'clear'
+  /** It is noted that nobody shows anything of an older signer. */
+  | 'retire';
 
 /** A hand-over is expected to take no longer than so many times what the last one took (HO-7). */
 const TIMES_THE_LAST = 3;
@@ -92,15 +98,26 @@ export function decide(question: FamilyQuestion): FamilyDecision {
   const others = question.leaves.filter(({ isOfCurrent }) => !isOfCurrent);
   if (others.length > 0) return decideLeaves(current, others, question);
   if (due !== undefined) return decision('Distributing', 'begin', due);
-  const { retiring } = question;
-  return retiring.length > 0
-    ? decision('Retiring', 'nothing', `${retiring.map(({ subject }) => subject.commonName).join(', ')} may go`)
-    : decision('Steady', 'nothing', 'the signer is good');
+  return question.retiring.length > 0 ? decideRetiring(question) : decision('Steady', 'nothing', 'the signer is good');
+}
+
+/**
+ * Signing lasts until everybody shows what is signed anew (HO-3). It harms nobody, for the older CA is trusted meanwhile, so that it needs
+ * no end but that of the older CA; it holds nothing up either, a signer that is due least of all.
+ */
+function decideRetiring({ retiring, isShown, presenters }: FamilyQuestion): FamilyDecision {
+  const mayGo = `${retiring.map(({ subject }) => subject.commonName).join(', ')} may go`;
+  if (isShown) return decision('Retiring', 'nothing', mayGo);
+  const sights = presenters();
+  if (sights === undefined) return decision('Signing', 'nothing', 'nobody has looked yet at who shows what');
+  const waitingFor = missingOf(sights);
+  if (waitingFor.length === 0) return decision('Retiring', 'retire', mayGo);
+  return { ...decision('Signing', 'nothing', waitingText(waitingFor)), waitingFor };
 }
 
 /** Distributing: `next` waits for everybody. What becomes of leaves meanwhile has nothing to do with it. */
 function decideNext(current: Certificate, next: Certificate, question: FamilyQuestion): FamilyDecision {
-  const rest = decide({ ...question, next: undefined, due: undefined, isTurnedRound: false });
+  const rest = decide({ ...question, next: undefined, due: undefined, isTurnedRound: false, presenters: nobodyLooks });
   if (next.der.equals(current.der)) {
     return { ...rest, phase: 'Signing', write: 'clear', because: 'the next signer signs already' };
   }
@@ -144,7 +161,7 @@ function isInBundle({ der }: Certificate, { bundle }: FamilyQuestion): boolean {
   return bundle.some(ca => ca.der.equals(der));
 }
 
-/** A verifier that was waived by name holds nothing up (HO-7). */
+/** Who was waived by name holds nothing up (HO-7). */
 function missingOf(receipts: readonly Receipt[]): Receipt[] {
   return receipts.filter(({ isLoaded, isWaived }) => !isLoaded && !isWaived);
 }
@@ -172,6 +189,11 @@ export function isGood(signer: Certificate, { now }: Pick<FamilyQuestion, 'now'>
 
 function lastFifthMs({ notBefore, notAfter }: Ending): number {
   return (notAfter.getTime() - notBefore.getTime()) / 5;
+}
+
+/** While a next one is there it does not matter yet who shows what. */
+function nobodyLooks(): undefined {
+  return undefined;
 }
 
 function everybodyText(receipts: readonly Receipt[]): string {

@@ -11,9 +11,10 @@ import type { Carrier, Edge, Holding, Side, TrustGraph } from '../trust/graph.ts
 import { configMap, secret } from '../trust/object.ts';
 import { caDigest, encodeReceipts, NODE_RECEIPTS, type NodeReceipt } from '../trust/receipts.ts';
 import type { Answer, Question } from './ask.ts';
-import { Evidence, type EvidenceSources, isWaived } from './evidence.ts';
+import { Evidence, type EvidenceSources } from './evidence.ts';
 import { WAIVED } from './names.ts';
 import type { Receipt } from './receipt.ts';
+import { isWaived } from './waiver.ts';
 
 const SIGNER = secret('ns', 'signer');
 const LEAF = secret('ns', 'leaf');
@@ -70,6 +71,7 @@ async function receiptsOf(world: World): Promise<readonly Receipt[]> {
     bundle: () => undefined,
     copyOf: async () => undefined,
     podsOf: async () => [],
+    certificateIn: () => undefined,
     ask: async () => assert.fail('nobody should be asked'),
     ...world,
   }).of(SIGNER, NEXT);
@@ -317,6 +319,7 @@ test('units that share a signer ask once', async () => {
     bundle: () => undefined,
     copyOf: async () => undefined,
     podsOf: async () => [],
+    certificateIn: () => undefined,
     ask: async () => {
       asked++;
       return loaded(NEXT);

@@ -1,27 +1,20 @@
 import type { ConfigMap, Node, Pod } from 'kubernetes-types/core/v1.d.ts';
 import { BUNDLE_KEY } from '../certrotation/bundle.ts';
 import { formatGoDuration, seconds } from '../kube/duration.ts';
-import { floorToMs, parseRfc3339 } from '../kube/time.ts';
 import type { Certificate } from '../pki/certificate.ts';
-import { readCertificates } from '../pki/pem.ts';
-import type { Edge, NodeSet, TrustGraph } from '../trust/graph.ts';
+import { certificatesIn } from '../pki/pem.ts';
+import type { Edge } from '../trust/graph.ts';
 import type { ObjectRef } from '../trust/object.ts';
 import { caDigest, decodeReceipts, NODE_RECEIPTS, type NodeReceipt } from '../trust/receipts.ts';
 import { type Answer, askForAuthorities, type Question } from './ask.ts';
-import { WAIVED } from './names.ts';
-import type { Receipt, ReceiptKind, Receipts } from './receipt.ts';
+import { type LookSources, lookAtPresenters } from './look.ts';
+import type { Receipt, ReceiptKind, Receipts, ShownOf } from './receipt.ts';
 import { type Verifier, verifiersOf } from './verifiers.ts';
+import { isWaived } from './waiver.ts';
 
 /** Where evidence is found. */
-export interface EvidenceSources {
-  graph(): TrustGraph;
-  /** What a signer signs. */
-  leavesOf(signer: ObjectRef): readonly ObjectRef[];
+export interface EvidenceSources extends LookSources {
   now(): Date;
-  nodes(): readonly Node[];
-  isIn(node: Node, set: NodeSet): boolean;
-  /** Where the server of an edge listens on a node; undefined: the node has no address. */
-  whereIs(edge: Edge, node: Node): Pick<Question, 'host' | 'port' | 'serverName'> | undefined;
   /** The revisions that run, or are about to, on each node. */
   revisions(): readonly { readonly nodeName: string; readonly revision: number }[];
   /** The copy of a bundle in a revision. */
@@ -38,7 +31,7 @@ const ASK_TIMEOUT_MS = seconds(3);
 /** Units that share a signer ask at the same time: an answer that is younger than this serves them all. */
 const SHARED_MS = 500;
 
-/** Finds out who has loaded a CA, by the means that the trust graph names. */
+/** Finds out who has loaded a CA, and who shows what, by the means that the trust graph names. */
 export class Evidence implements Receipts {
   readonly #sources: EvidenceSources;
   readonly #asked = new Map<string, { readonly atMs: number; readonly receipts: Promise<readonly Receipt[]> }>();
@@ -48,17 +41,26 @@ export class Evidence implements Receipts {
   }
 
   of(signer: ObjectRef, ca: Certificate): Promise<readonly Receipt[]> {
-    const id = `${signer.namespace}/${signer.name} ${caDigest(ca)}`;
+    return this.#shared(`loaded ${signer.namespace}/${signer.name} ${caDigest(ca)}`, () => this.#askAll(signer, ca));
+  }
+
+  shown(signer: ObjectRef, family: ShownOf): Promise<readonly Receipt[]> {
+    const cas = [family.current, ...family.retiring].map(caDigest).join();
+    const look = () => lookAtPresenters(this.#sources, signer, family);
+    return this.#shared(`shown ${signer.namespace}/${signer.name} ${cas}`, look);
+  }
+
+  #shared(id: string, ask: () => Promise<readonly Receipt[]>): Promise<readonly Receipt[]> {
     const nowMs = performance.now();
     const shared = this.#asked.get(id);
     if (shared !== undefined && nowMs - shared.atMs < SHARED_MS) return shared.receipts;
-    const receipts = this.#look(signer, ca);
+    const receipts = ask();
     for (const [other, { atMs }] of this.#asked) if (nowMs - atMs >= SHARED_MS) this.#asked.delete(other);
     this.#asked.set(id, { atMs: nowMs, receipts });
     return receipts;
   }
 
-  async #look(signer: ObjectRef, ca: Certificate): Promise<Receipt[]> {
+  async #askAll(signer: ObjectRef, ca: Certificate): Promise<Receipt[]> {
     const { graph, leavesOf } = this.#sources;
     const verifiers = verifiersOf(graph(), leavesOf(signer));
     const found = await Promise.all(verifiers.map(verifier => this.#receiptsOf(verifier, ca)));
@@ -167,18 +169,5 @@ function publishedFor(bundle: ConfigMap | undefined, withinMs: number, ca: Certi
 }
 
 function holds(bundle: ConfigMap | undefined, ca: Certificate): boolean {
-  try {
-    return readCertificates(bundle?.data?.[BUNDLE_KEY] ?? '').certificates.some(({ der }) => der.equals(ca.der));
-  } catch {
-    return false;
-  }
-}
-
-/** A waiver is for a node as it was: it ends when the node becomes ready, or stops being so; from then on it is counted again (HO-7). */
-export function isWaived({ metadata, status }: Node): boolean {
-  const since = parseRfc3339(metadata?.annotations?.[WAIVED] ?? '');
-  if (since === undefined) return false;
-  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-  const changed = parseRfc3339(ready?.lastTransitionTime ?? '');
-  return changed === undefined || floorToMs(changed) <= floorToMs(since);
+  return certificatesIn(bundle?.data?.[BUNDLE_KEY]).some(({ der }) => der.equals(ca.der));
 }

@@ -9,10 +9,10 @@ import { parseGoDuration } from '../kube/duration.ts';
 import { CONFIG_MAPS, SECRETS } from '../kube/resource.ts';
 import { type CertificateAndKey, requireCA } from '../pki/authority.ts';
 import type { Certificate } from '../pki/certificate.ts';
-import { readCertificates } from '../pki/pem.ts';
+import { certificatesIn } from '../pki/pem.ts';
 import { caDigest } from '../trust/receipts.ts';
 import { type FamilyLeaf, type FamilyQuestion, isGood } from './decide.ts';
-import { BESIDE, TAKEN_BACK, TOOK, TURNED_ROUND } from './names.ts';
+import { BESIDE, SHOWN, TAKEN_BACK, TOOK, TURNED_ROUND } from './names.ts';
 
 /** One signer with everything that is signed by it: the units that share it. */
 export interface Family {
@@ -30,8 +30,8 @@ export interface FamilyObjects {
   readonly leaves: readonly Secret[];
 }
 
-/** What stands in the objects of a family; the rest of `decide`'s question are the receipts and the time. */
-export type FamilyState = Omit<FamilyQuestion, 'receipts' | 'dayMs' | 'now' | 'next'> & {
+/** What stands in the objects of a family; the rest of `decide`'s question are receipts, presenters and the time. */
+export type FamilyState = Omit<FamilyQuestion, 'receipts' | 'presenters' | 'dayMs' | 'now' | 'next'> & {
   readonly next: CertificateAndKey | undefined;
   readonly previous: CertificateAndKey | undefined;
 };
@@ -89,14 +89,14 @@ export function sightOf(
   policy: SignerConfig,
   now: Date,
   open: OpenPair<OpenedPair>,
-): Omit<FamilyQuestion, 'receipts' | 'dayMs' | 'now'> {
+): Omit<FamilyQuestion, 'receipts' | 'presenters' | 'dayMs' | 'now'> {
   const { signer, next, previous, bundle, leaves } = objects;
   const current = usable(signer, now, open)?.chain[0];
   const byRules = decideSigner(signer, policy, now);
   const nextCertificate = usable(next, now, open)?.chain[0];
   const before = usable(previous, now, open)?.chain[0];
   const isWanted = signer !== undefined && annotationsOf(signer)[TURNED_ROUND] !== undefined;
-  const held = certificatesOf(bundle);
+  const held = certificatesIn(bundle?.data?.[BUNDLE_KEY]);
   const known = [current, nextCertificate].filter(certificate => certificate !== undefined);
   return {
     current,
@@ -108,6 +108,7 @@ export function sightOf(
     leaves: leaves.flatMap(secret => leafOf(secret, current, now, open)),
     bundle: held,
     retiring: held.filter(ca => ca.notAfter > now && !known.some(({ der }) => der.equals(ca.der))),
+    isShown: signer !== undefined && current !== undefined && annotationsOf(signer)[SHOWN] === caDigest(current),
     lastTookMs: (signer && parseGoDuration(annotationsOf(signer)[TOOK] ?? '')) ?? 0,
   };
 }
@@ -143,13 +144,5 @@ function certificateOf(secret: Secret, open: OpenPair<OpenedPair>): Certificate 
     return open(secret).chain[0];
   } catch {
     return undefined;
-  }
-}
-
-function certificatesOf(bundle: ConfigMap | undefined): readonly Certificate[] {
-  try {
-    return readCertificates(bundle?.data?.[BUNDLE_KEY] ?? '').certificates;
-  } catch {
-    return [];
   }
 }

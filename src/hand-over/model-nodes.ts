@@ -32,7 +32,9 @@ export class ModelNodes {
       }),
     );
     this.#tell(`${name} is added`);
-    this.#nodes.set(name, { name, isUp: true, isWaived: false, file: bundle, verifiers, shown: [...leaves] });
+    const shown = [...leaves];
+    const node = { name, isUp: true, isWaived: false, file: bundle, verifiers, shown, saidShown: [], refusedOf: [] };
+    this.#nodes.set(name, node);
   }
 
   delete(): void {
@@ -83,10 +85,13 @@ export class ModelNodes {
     const node = this.#any();
     if (!node.isUp) return;
     for (const verifier of node.verifiers) verifier.reported = verifier.isRunning ? verifier.loaded : [];
+    node.saidShown = [...node.shown];
   }
 
   forgetReports(): void {
-    for (const verifier of this.#any().verifiers) verifier.reported = [];
+    const node = this.#any();
+    for (const verifier of node.verifiers) verifier.reported = [];
+    node.saidShown = [];
   }
 
   show(leaves: readonly (Leaf | undefined)[]): void {
@@ -104,6 +109,7 @@ export class ModelNodes {
         Object.assign(verifier, { isRunning: true, loaded: bundle, reported: bundle });
       }
       node.shown = [...leaves];
+      node.saidShown = [...leaves];
     }
   }
 
@@ -117,6 +123,25 @@ export class ModelNodes {
         }),
       );
     return new Map([...cas].map(ca => [ca, about(ca)]));
+  }
+
+  /** Who is seen to show nothing that these have signed: the first leaf is a server's, the others are reported. */
+  look(older: readonly Certificate[]): Receipt[] {
+    return [...this].flatMap(node =>
+      node.shown.map((served, index): Receipt => {
+        const isServed = index === 0;
+        const leaf = isServed ? served : node.saidShown[index];
+        const isSeen = isServed ? node.isUp : node.saidShown.length > 0;
+        return {
+          verifier: `leaf ${index} on ${node.name}`,
+          node: node.name,
+          kind: isServed ? 'asked' : 'reported',
+          isLoaded: isSeen && (leaf === undefined || !older.includes(leaf.issuer)),
+          evidence: '',
+          isWaived: node.isWaived,
+        };
+      }),
+    );
   }
 
   #any(): ModelNode {
@@ -159,6 +184,10 @@ export interface ModelNode {
   readonly verifiers: readonly ModelVerifier[];
   /** What is shown from here. */
   shown: (Leaf | undefined)[];
+  /** The same as its agent said last. */
+  saidShown: readonly (Leaf | undefined)[];
+  /** CAs that may be taken away although something of theirs is shown here: the node was waived. */
+  refusedOf: readonly Certificate[];
 }
 
 interface ModelVerifier {

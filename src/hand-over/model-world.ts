@@ -1,6 +1,7 @@
 import type { Certificate } from '../pki/certificate.ts';
 import { decide, type FamilyDecision, type FamilyQuestion } from './decide.ts';
 import { type Asked, type Leaf, type ModelNode, ModelNodes, nameOf, pick, type Random } from './model-nodes.ts';
+import type { Receipt } from './receipt.ts';
 
 /**
  * A family and everybody who has to do with it, in memory and without keys: objects, nodes whose files follow with delay, processes that
@@ -17,6 +18,8 @@ export class ModelWorld {
   #next: Next | undefined;
   #bundle: readonly Certificate[] = [];
   #lastTookMs = 0;
+  /** The signer of which everybody was seen to show leaves. */
+  #shown: Certificate | undefined;
   #isCalm = false;
   readonly #leaves: (Leaf | undefined)[] = LEAVES.map(() => undefined);
   readonly nodes: ModelNodes;
@@ -44,7 +47,7 @@ export class ModelWorld {
   }
 
   #isOver(): boolean {
-    const question = this.#question(this.#ask());
+    const question = this.#question(this.#ask(), this.#look());
     const { phase } = decide(question);
     const { next, due } = question;
     return (phase === 'Steady' || phase === 'Retiring') && next === undefined && due === undefined;
@@ -89,10 +92,11 @@ export class ModelWorld {
   /** The writes of `syncByReceipts`, in their order. */
   #ourPass(index: number, write: Write): void {
     const receipts = this.#ask();
+    const looked = this.#look();
     const asked = { receipts, lastTookMs: this.#lastTookMs };
     // Asking takes a while, in which the world goes on.
     if (!this.#isCalm && this.#random() < 0.2) pick(MEANWHILE, this.#random)(this);
-    const question = this.#question(receipts);
+    const question = this.#question(receipts, looked);
     const decision = decide(question);
     this.#tell(`decided: ${decision.phase} ${decision.write} ${decision.leaves}: ${decision.because}`);
     const { next, current: before } = question;
@@ -146,6 +150,12 @@ export class ModelWorld {
       case 'clear':
         held = undefined;
         isCleared = true;
+        break;
+      case 'retire':
+        write(`everybody shows leaves of ${nameOf(before as Certificate)}`, () => {
+          this.#shown = before;
+          for (const node of this.nodes) if (node.isWaived) node.refusedOf = question.retiring;
+        });
         break;
       case 'nothing':
         break;
@@ -235,8 +245,16 @@ export class ModelWorld {
     this.#signer.isForced = true;
   }
 
+  /** `remove-old-trust`, by somebody who goes by the phase. */
+  removeOldTrust(): void {
+    const question = this.#question(this.#ask(), undefined);
+    if (decide(question).phase !== 'Retiring') return;
+    this.#tell(`somebody removes ${question.retiring.map(nameOf).join()}`);
+    this.#bundle = this.#bundle.filter(ca => !question.retiring.includes(ca));
+  }
+
   takeBack(): void {
-    if (this.#next === undefined || decide(this.#question(this.#ask())).phase !== 'Distributing') return;
+    if (this.#next === undefined || decide(this.#question(this.#ask(), undefined)).phase !== 'Distributing') return;
     this.#tell('somebody takes it back');
     this.#next.isTakenBack = true;
     if (this.#signer !== undefined) this.#signer.isForced = false;
@@ -278,7 +296,9 @@ export class ModelWorld {
     for (const node of this.nodes) {
       for (const leaf of node.shown) {
         if (leaf === undefined || leaf.notAfterMs <= this.nowMs) continue;
-        if (!this.#bundle.includes(leaf.issuer))
+        const isTrusted = this.#bundle.includes(leaf.issuer);
+        if (!isTrusted && node.refusedOf.includes(leaf.issuer)) continue;
+        if (!isTrusted)
           this.#fail(`${node.name} shows a leaf of ${nameOf(leaf.issuer)}, which has left the bundle (HO-3)`);
         if (leaf.excused !== 'everybody') this.#checkAccepted(node, leaf, leaf.excused);
       }
@@ -294,13 +314,17 @@ export class ModelWorld {
     }
   }
 
+  #look(): Receipt[] {
+    return this.nodes.look(this.#bundle.filter(ca => ca !== this.#signer?.ca));
+  }
+
   #ask(): Asked {
     const known = [this.#signer?.ca, this.#next?.ca].filter(ca => ca !== undefined);
     return this.nodes.ask(new Set([...this.#bundle, ...known]));
   }
 
   /** As `stateOf` reads it from objects. */
-  #question(receipts: Asked): FamilyQuestion {
+  #question(receipts: Asked, looked: readonly Receipt[] | undefined): FamilyQuestion {
     const current = this.#signer && endOf(this.#signer.ca) >= this.nowMs ? this.#signer.ca : undefined;
     const next = this.#next && endOf(this.#next.ca) >= this.nowMs ? this.#next.ca : undefined;
     return {
@@ -325,6 +349,8 @@ export class ModelWorld {
       bundle: this.#bundle,
       retiring: this.#bundle.filter(ca => ca !== current && ca !== next && endOf(ca) > this.nowMs),
       receipts: ca => receipts.get(ca),
+      isShown: current !== undefined && this.#shown === current,
+      presenters: () => looked,
       lastTookMs: this.#lastTookMs,
       dayMs: DAY,
       now: new Date(this.nowMs),

@@ -10,5 +10,8 @@ export const TAKEN_BACK = 'rotunda.dev/hand-over-taken-back';
 export const TURNED_ROUND = 'rotunda.dev/hand-over-turned-round';
 /** On the Secret of the signer: how long its last hand-over took. */
 export const TOOK = 'rotunda.dev/hand-over-took';
+/** On the same Secret: the signer, by its digest, of which everybody has been seen to show leaves; and who shows what, until then. */
+export const SHOWN = 'rotunda.dev/hand-over-shown';
+export const PRESENTERS = 'rotunda.dev/hand-over-presenters';
 /** On a Node: nobody waits for what runs there, since then (HO-7). */
 export const WAIVED = 'rotunda.dev/hand-over-waived';

@@ -1,14 +1,17 @@
 import type { Certificate } from '../pki/certificate.ts';
 import type { ObjectRef } from '../trust/object.ts';
 
-/** What is known of one verifier and one CA (spec 90, section 3). */
+/**
+ * What is known of one verifier and one CA, or of one presenter and what it shows (spec 90, section 3): whoever is waited for, and why.
+ */
 export interface Receipt {
-  /** `kubelet on worker-0`. */
+  /** `kubelet on worker-0`; a presenter with what it shows: `kube-apiserver on master-0 (kubelet-client)`. */
   readonly verifier: string;
   /** Where it runs; undefined: not on a node. */
   readonly node: string | undefined;
   /** How it is known, or would be. */
   readonly kind: ReceiptKind;
+  /** It has loaded the CA; a presenter: it shows nothing of an older one. */
   readonly isLoaded: boolean;
   /** What it said, or why it says nothing; for people. */
   readonly evidence: string;
@@ -22,10 +25,18 @@ export interface Receipt {
  */
 export type ReceiptKind = 'asked' | 'started' | 'reloaded' | 'reported';
 
-/** Asks everybody who verifies. */
+/** Asks everybody who verifies, and looks at everybody who shows. */
 export interface Receipts {
   /** Everybody who verifies what this signer signs, and whether they have loaded this CA. Nobody is left out for not answering. */
   of(signer: ObjectRef, ca: Certificate): Promise<readonly Receipt[]>;
+  /** Everybody who shows what this signer signs, and whether they still show something of an older one. */
+  shown(signer: ObjectRef, family: ShownOf): Promise<readonly Receipt[]>;
+}
+
+/** The CAs of a family, as far as somebody may show what they have signed. */
+export interface ShownOf {
+  readonly current: Certificate;
+  readonly retiring: readonly Certificate[];
 }
 
 /** More than this nobody has noted. */

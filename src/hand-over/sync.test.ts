@@ -5,15 +5,15 @@ import { BUNDLE_KEY } from '../certrotation/bundle.ts';
 import type { RotationUnit } from '../certrotation/config.ts';
 import { annotationsOf, loadSecret } from '../certrotation/secret.ts';
 import { at, NOW, testRotation, UNIT } from '../certrotation/testing.ts';
-import { syncUnit } from '../certrotation/unit.ts';
+import { type SyncResult, syncUnit } from '../certrotation/unit.ts';
 import { days, seconds } from '../kube/duration.ts';
 import { getIfPresent } from '../kube/get.ts';
 import { CONFIG_MAPS, SECRETS } from '../kube/resource.ts';
 import type { Certificate } from '../pki/certificate.ts';
 import { encodeCertificates, readCertificates } from '../pki/pem.ts';
 import { caDigest } from '../trust/receipts.ts';
-import { RECEIPTS, TAKEN_BACK, TOOK, TURNED_ROUND } from './names.ts';
-import type { Receipt } from './receipt.ts';
+import { PRESENTERS, RECEIPTS, SHOWN, TAKEN_BACK, TOOK, TURNED_ROUND } from './names.ts';
+import type { Receipt, ShownOf } from './receipt.ts';
 import { syncByReceipts } from './sync.ts';
 
 const OTHER: RotationUnit = { ...UNIT, name: 'Other', target: { ...UNIT.target, name: 'other' } };
@@ -29,8 +29,24 @@ class World {
   asked = 0;
   readonly #sync = syncByReceipts([UNIT, OTHER], {
     dayMs: days(1),
-    receipts: { of: async (_, ca) => this.#receipts(ca) },
+    receipts: { of: async (_, ca) => this.#receipts(ca), shown: async (_, family) => this.#presenters(family) },
   });
+  /** Whom each presenter shows a leaf of, by the digest of the CA. */
+  readonly shows = new Map<string, string>();
+  looked = 0;
+
+  #presenters({ retiring }: ShownOf): Receipt[] {
+    this.looked++;
+    const older = new Set(retiring.map(caDigest));
+    return [...this.shows].map(([name, issuer]) => ({
+      verifier: name,
+      node: name,
+      kind: 'reported',
+      isLoaded: !older.has(issuer),
+      evidence: 'was seen',
+      isWaived: this.waived.has(name),
+    }));
+  }
 
   #receipts(ca: Certificate): Receipt[] {
     this.asked++;
@@ -59,8 +75,10 @@ class World {
     }
   }
 
-  async pass(): Promise<void> {
-    assert.equal((await this.#sync(UNIT, this.rotation)).outcome, 'done');
+  async pass(): Promise<SyncResult & { outcome: 'done' }> {
+    const result = await this.#sync(UNIT, this.rotation);
+    assert.ok(result.outcome === 'done');
+    return result;
   }
 
   async load(...names: string[]): Promise<void> {
@@ -362,4 +380,49 @@ test('taken back after it has signed and was replaced itself, the CA stays in th
     (await world.bundle()).some(({ der }) => der.equals(signed.der)),
     'leaves of it are still shown',
   );
+});
+
+test('signing lasts until everybody shows it; that is noted, and then nobody looks any more (HO-3, HO-11)', async () => {
+  const world = await steady();
+  const before = await world.certificate('signer');
+  world.shows.set('p', caDigest(before)).set('q', caDigest(before));
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.settle();
+  assert.equal(world.looked, 0, 'while it is distributed it does not matter who shows what');
+  await world.load('a', 'b');
+  await world.settle();
+  const current = await world.certificate('signer');
+  assert.ok(!current.der.equals(before.der));
+  const notes = async () => annotationsOf((await world.secret('signer'))!);
+  const noted = async () =>
+    (JSON.parse((await notes())[PRESENTERS] ?? '[]') as Receipt[]).map(({ verifier, isLoaded }) => [
+      verifier,
+      isLoaded,
+    ]);
+  assert.deepEqual(await noted(), [
+    ['p', false],
+    ['q', false],
+  ]);
+  assert.equal((await notes())[SHOWN], undefined);
+
+  world.shows.set('p', caDigest(current));
+  await world.settle();
+  assert.deepEqual(await noted(), [
+    ['p', true],
+    ['q', false],
+  ]);
+  const { until } = await world.pass();
+  const waitMs = (until?.getTime() ?? 0) - world.rotation.clock.now().getTime();
+  assert.ok(waitMs >= seconds(1) && waitMs <= seconds(30), `again after ${waitMs} ms`);
+  await world.rotation.clock.advanceTo(at(60 + 200));
+  const later = (await world.pass()).until?.getTime() ?? 0;
+  assert.ok(later - world.rotation.clock.now().getTime() >= seconds(15), 'the longer it takes, the fewer looks');
+
+  world.waived.add('q');
+  await world.settle();
+  assert.equal((await notes())[SHOWN], caDigest(current));
+  assert.equal((await notes())[PRESENTERS], undefined);
+  const { looked } = world;
+  await world.settle();
+  assert.equal(world.looked, looked);
 });

@@ -8,7 +8,7 @@ import type { Rotation } from '../certrotation/ensure.ts';
 import { annotationsOf, TLS_CERT, TLS_KEY, TLS_SECRET, withCertificate } from '../certrotation/secret.ts';
 import { ensureSigner, newSigner, type SignerChoice } from '../certrotation/signer.ts';
 import { signerChanged } from '../certrotation/signer-change.ts';
-import { store, write } from '../certrotation/store.ts';
+import { store } from '../certrotation/store.ts';
 import { ensureTarget } from '../certrotation/target.ts';
 import type { Sync, SyncResult } from '../certrotation/unit.ts';
 import { formatGoDuration, seconds } from '../kube/duration.ts';
@@ -18,7 +18,7 @@ import { floorToMs, formatRfc3339, parseRfc3339 } from '../kube/time.ts';
 import type { Certificate } from '../pki/certificate.ts';
 import { secret as secretRef } from '../trust/object.ts';
 import { caDigest } from '../trust/receipts.ts';
-import { decide, type FamilyDecision } from './decide.ts';
+import { decide, type FamilyDecision, type FamilyQuestion } from './decide.ts';
 import {
   type Family,
   type FamilyObjects,
@@ -29,7 +29,7 @@ import {
   readFamily,
   stateOf,
 } from './family.ts';
-import { BECAUSE, BESIDE, RECEIPTS, SINCE, TOOK, TURNED_ROUND } from './names.ts';
+import { BECAUSE, BESIDE, PRESENTERS, RECEIPTS, SHOWN, SINCE, TOOK, TURNED_ROUND } from './names.ts';
 import type { Receipt, Receipts } from './receipt.ts';
 
 /** How a new signer comes to sign: when everybody has loaded it, or after upstream's wait (spec 10, T-8). */
@@ -67,6 +67,8 @@ class Pass {
   readonly #options: HandOverOptions;
   /** What verifiers said in this pass, by the digest of the CA. */
   readonly #receipts = new Map<string, readonly Receipt[]>();
+  /** What presenters showed in this pass, and of which signer they were to. */
+  #shown: { readonly current: string; readonly sights: readonly Receipt[] } | undefined;
 
   constructor(family: Family, unit: RotationUnit, rotation: Rotation, options: HandOverOptions) {
     this.#family = family;
@@ -118,26 +120,48 @@ class Pass {
   /** Asks about the CAs that the decision will need, if it needs any: nobody is asked while nothing changes (HO-11). */
   async #ask(): Promise<void> {
     const { signer } = this.#family;
-    const state = stateOf(await readFamily(this.#family, this.#rotation), signer, this.#rotation.clock.now());
+    const { receipts } = this.#options;
+    const now = this.#rotation.clock.now();
+    const state = stateOf(await readFamily(this.#family, this.#rotation), signer, now);
     const ref = secretRef(signer.namespace, signer.name);
-    const ask = async (ca: Certificate) => this.#receipts.set(caDigest(ca), await this.#options.receipts.of(ref, ca));
+    const ask = async (ca: Certificate) => this.#receipts.set(caDigest(ca), await receipts.of(ref, ca));
     await Promise.all(askedAbout(state).map(ask));
+    const { current, retiring } = state;
+    if (current === undefined || !this.#isLookWanted(state, now)) return;
+    this.#shown = { current: caDigest(current), sights: await receipts.shown(ref, { current, retiring }) };
+  }
+
+  #isLookWanted(state: FamilyState, now: Date): boolean {
+    let isWanted = false;
+    const presenters = () => {
+      isWanted = true;
+      return undefined;
+    };
+    decide({ ...this.#question(state, now), presenters });
+    return isWanted;
+  }
+
+  #question(state: FamilyState, now: Date): FamilyQuestion {
+    const { current, next } = state;
+    return {
+      ...state,
+      next: next?.chain[0],
+      receipts: ca => this.#receipts.get(caDigest(ca)),
+      presenters: () =>
+        current !== undefined && this.#shown?.current === caDigest(current) ? this.#shown.sights : undefined,
+      dayMs: this.#options.dayMs,
+      now,
+    };
   }
 
   async #signer(): Promise<SignerStep | undefined> {
     const { signer } = this.#family;
-    const { dayMs, onDecision } = this.#options;
+    const { onDecision } = this.#options;
     const now = this.#rotation.clock.now();
     const objects = await readFamily(this.#family, this.#rotation);
     const state = stateOf(objects, signer, now);
-    const decision = decide({
-      ...state,
-      next: state.next?.chain[0],
-      receipts: ca => this.#receipts.get(caDigest(ca)),
-      dayMs,
-      now,
-    });
-    const since = sinceOf(objects.next);
+    const decision = decide(this.#question(state, now));
+    const since = sinceOf(objects.next) ?? signedSince(state, decision);
     onDecision?.(this.#family, decision, since);
     switch (decision.write) {
       case 'begin':
@@ -152,9 +176,13 @@ class Pass {
         return this.#keep('keep', decision, { dropped: state.next?.chain[0], clears: objects.next });
       case 'clear':
         return this.#keep('keep', decision, { clears: objects.next });
+      case 'retire':
+        return this.#retire(objects, state, decision);
       case 'nothing': {
-        const waiting = decision.phase === 'Distributing' || decision.leaves === 'hold';
-        if (decision.phase === 'Distributing') await this.#note(objects.next, state);
+        const waiting =
+          decision.phase === 'Distributing' || decision.leaves === 'hold' || decision.waitingFor.length > 0;
+        if (decision.phase === 'Distributing') await this.#note(objects.next, RECEIPTS, this.#receiptsOf(state.next));
+        else if (!(await this.#note(objects.signer, PRESENTERS, this.#shown?.sights))) return undefined;
         const waitedMs = now.getTime() - (since ?? now).getTime();
         const againMs = Math.min(LONGEST_WAIT_MS, Math.max(SHORTEST_WAIT_MS, waitedMs / 10));
         const until = waiting ? new Date(now.getTime() + againMs) : undefined;
@@ -216,7 +244,7 @@ class Pass {
       next,
       decision,
       { clears: objects.next },
-      { [TOOK]: took, [TURNED_ROUND]: undefined },
+      { [TOOK]: took, [TURNED_ROUND]: undefined, [PRESENTERS]: undefined },
     );
     if (step === undefined) return undefined;
     const name = `"${signer.name}" in "${signer.namespace}"`;
@@ -256,19 +284,34 @@ class Pass {
     this.#rotation.events.event('Warning', 'HandOverLeavesBehind', message);
   }
 
-  /** Who has answered stands on the Secret, for people; only what changed is written. */
-  async #note(next: Secret | undefined, state: FamilyState): Promise<void> {
-    const receipts = state.next && this.#receipts.get(caDigest(state.next.chain[0] as Certificate));
-    if (next === undefined || receipts === undefined) return;
+  /** From now on nobody looks any more (HO-11). */
+  async #retire(
+    { signer }: FamilyObjects,
+    { current }: FamilyState,
+    decision: FamilyDecision,
+  ): Promise<SignerStep | undefined> {
+    const { [PRESENTERS]: _, ...annotations } = signer === undefined ? {} : annotationsOf(signer);
+    const noted = { ...annotations, [SHOWN]: caDigest(current as Certificate) };
+    const wanted = { ...signer, metadata: { ...signer?.metadata, annotations: noted } };
+    if ((await store(SECRETS, signer, wanted, this.#rotation)) === undefined) return undefined;
+    return this.#keep('keep', decision);
+  }
+
+  #receiptsOf(next: FamilyState['next']): readonly Receipt[] | undefined {
+    return next && this.#receipts.get(caDigest(next.chain[0] as Certificate));
+  }
+
+  /** Who has answered stands on the Secret, for people; only what changed is written. False: another writer was first. */
+  async #note(secret: Secret | undefined, name: string, receipts: readonly Receipt[] | undefined): Promise<boolean> {
+    if (secret === undefined || receipts === undefined) return true;
     const text = JSON.stringify(
       receipts.map(({ isLoaded, isWaived, ...receipt }) => ({ ...receipt, isLoaded, ...(isWaived && { isWaived }) })),
     );
-    if (annotationsOf(next)[RECEIPTS] === text) return;
-    const annotations = { ...annotationsOf(next), [RECEIPTS]: text };
-    // Lost or refused, it costs nothing but the sight of it.
-    await write(SECRETS, { ...next, metadata: { ...next.metadata, annotations } }, 'update', this.#rotation).catch(
-      () => {},
-    );
+    if (annotationsOf(secret)[name] === text) return true;
+    const annotations = { ...annotationsOf(secret), [name]: text };
+    const wanted = { ...secret, metadata: { ...secret.metadata, annotations } };
+    // Refused, it costs nothing but the sight of it.
+    return (await store(SECRETS, secret, wanted, this.#rotation).catch(() => secret)) !== undefined;
   }
 
   async #clear(next: Secret): Promise<void> {
@@ -306,6 +349,12 @@ function askedAbout({ current, next, due, isTakenBack, isTurnedRound, leaves }: 
 /** Whether the pair before the current one can still be wanted back: its CA is in the bundle. */
 function isTrusted({ previous, bundle }: FamilyState): boolean {
   return bundle.some(({ der }) => previous?.chain[0]?.der.equals(der));
+}
+
+/** Since when leaves are there that somebody does not show yet. */
+function signedSince({ leaves }: FamilyState, { waitingFor }: FamilyDecision): Date | undefined {
+  if (waitingFor.length === 0 || leaves.length === 0) return undefined;
+  return new Date(Math.max(...leaves.map(({ notBefore }) => notBefore.getTime())));
 }
 
 function sinceOf(next: Secret | undefined): Date | undefined {

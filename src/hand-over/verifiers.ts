@@ -76,7 +76,7 @@ function nobody(why: string): Means {
 }
 
 /** The objects that a leaf is in: its own Secret, its copies, and what carries it inside. */
-function carriersOf({ flows }: TrustGraph, leaves: readonly ObjectRef[]): ObjectRef[] {
+export function carriersOf({ flows }: TrustGraph, leaves: readonly ObjectRef[]): ObjectRef[] {
   const reached = new Map(leaves.map(leaf => [objectText(leaf), leaf]));
   for (const object of reached.values()) {
     for (const { from, to, kind } of flows) {

@@ -219,6 +219,7 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
     nodes: () => nodes.list(),
     nodeStatuses: () => pods.operator.get(CLUSTER)?.status?.nodeStatuses ?? [],
     configMap: key => objects.in(key.namespace ?? '').configMaps.get(key),
+    secret: key => objects.in(key.namespace ?? '').secrets.get(key),
   });
   const handOvers = new HandOverReport(
     familiesOf(units).map(({ signer }) => signer.name),

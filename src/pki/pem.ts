@@ -63,6 +63,15 @@ function readBlocks(text: string): ReadCertificates {
   return { certificates, skipped };
 }
 
+/** The certificates of a PEM text; none where there are none, or one of them cannot be read. */
+export function certificatesIn(text: string | undefined): Certificate[] {
+  try {
+    return readCertificates(text ?? '').certificates;
+  } catch {
+    return [];
+  }
+}
+
 /** The certificates one after the other, byte for byte what Go writes (spec 10, P-1). */
 export function encodeCertificates(certificates: readonly Certificate[]): string {
   return certificates.map(({ der }) => encodePem(CERTIFICATE, der)).join('');

@@ -66,8 +66,9 @@ function removeOldTrust(program: Command): void {
     .summary('take CAs that are older than a moment out of their bundles')
     .description(
       'Removes CAs from managed bundles that began at or before --created-before. Refuses where a certificate in a Secret or ConfigMap of\n' +
-        'any namespace, in a kubeconfig there, in a signing request or of a server that answers still needs one of them, naming both, and\n' +
-        'never leaves a bundle empty. It cannot see files on nodes that no server shows, nor kubeconfigs outside the cluster.',
+        'any namespace, in a kubeconfig there, in a signing request or of a server that answers still needs one of them, naming both; where a\n' +
+        'process on a node shows one of an older signer, or cannot be seen in the middle of a hand-over; and never leaves a bundle empty. It\n' +
+        'cannot see files on nodes that nobody reports, nor kubeconfigs outside the cluster.',
     )
     .requiredOption('--created-before <time>', 'what began at or before this moment goes, RFC 3339')
     .option('--exclude-bundles <namespace/name>', 'leave this one alone; repeatable, or joined by commas', listed)

@@ -27,9 +27,9 @@ export function alreadyBegun(secret: Secret, { since, because, next }: HandOverI
 }
 
 /** What a request starts, and who has a say in it. */
-export function whatBegins({ phase, asks, notCounted, isByReceipts }: HandOverItem): string[] {
+export function whatBegins({ leaves, asks, notCounted, isByReceipts }: HandOverItem): string[] {
   const lines = [
-    phase === 'Signing'
+    leaves.some(({ isOfCurrent }) => !isOfCurrent)
       ? 'its leaves are still following the last one (Signing): the hand-over begins after them'
       : 'a hand-over begins (Distributing): the new one is made known, and signs nothing yet',
     asks.length === 0

@@ -23,6 +23,7 @@ import { certificatesInUse, type UsedCertificate } from './in-use.ts';
 import { type Outcome, printLocal, printOutcomes, reportMissing, verbFormat } from './outcome.ts';
 import { readLocal, readSelected, selectedFrom } from './selection.ts';
 import { certificatesServed } from './served.ts';
+import { StillShown } from './still-shown.ts';
 
 const FIELD_MANAGER = 'remove-old-trust';
 const CONFLICT_RETRIES = 5;
@@ -111,10 +112,10 @@ export async function runRemoveOldTrust(words: readonly string[], flags: RemoveT
     const checks = bundles.length === 0 ? undefined : await checksOf(kube);
     const inUse = checks?.inUse ?? [];
     const now = new Date();
-    const decided = bundles.map(bundle => ({
-      bundle,
-      decision: decidePrune(bundle.data?.[BUNDLE_KEY] ?? '', createdBefore, inUse, now),
-    }));
+    const stillShown = await StillShown.read(kube, now);
+    const judge: Judge = async ({ data }) =>
+      unlessShown(decidePrune(data?.[BUNDLE_KEY] ?? '', createdBefore, inUse, now), stillShown);
+    const decided = await Promise.all(bundles.map(async bundle => ({ bundle, decision: await judge(bundle) })));
     const pruned = decided.filter(({ decision }) => decision.do === 'prune');
     if (pruned.length > 0 && !flags.dryRun) {
       const names = pruned.map(({ bundle }) => bundle.metadata?.name).join(', ');
@@ -122,14 +123,22 @@ export async function runRemoveOldTrust(words: readonly string[], flags: RemoveT
     }
     const outcomes = passedOver(objects);
     for (const { bundle, decision } of decided) {
-      outcomes.push(
-        await carryOut(kube, bundle, decision, { createdBefore, inUse, now, dryRun: flags.dryRun ?? false }),
-      );
+      outcomes.push(await carryOut(kube, bundle, decision, { judge, dryRun: flags.dryRun ?? false }));
     }
     printOutcomes(outcomes, format, { dryRun: flags.dryRun ?? false, verbose: flags.verbose ?? false });
     reportMissing(missing);
     if (checks !== undefined) reportChecks(checks, flags.verbose ?? false);
   });
+}
+
+type Judge = (bundle: ConfigMap) => Promise<PruneDecision>;
+
+/** What is signed by a CA may be shown although no object holds it any more: its presenters are looked at (spec 90, HO-3). */
+async function unlessShown(decision: PruneDecision, stillShown: StillShown): Promise<PruneDecision> {
+  if (decision.do !== 'prune') return decision;
+  const needed = await stillShown.of(decision.removed);
+  if (needed.length === 0) return decision;
+  return { do: 'refuse', because: 'not everybody shows a certificate of the signer in use', needed };
 }
 
 interface Checks {
@@ -178,7 +187,7 @@ async function carryOut(
   kube: Kube,
   bundle: ConfigMap,
   decision: PruneDecision,
-  question: { createdBefore: Date; inUse: readonly UsedCertificate[]; now: Date; dryRun: boolean },
+  question: { readonly judge: Judge; readonly dryRun: boolean },
 ): Promise<Outcome> {
   const object = refOf(bundle);
   if (decision.do !== 'prune') return leftAlone(bundle, decision);
@@ -196,7 +205,7 @@ async function carryOut(
         return { object, outcome: 'failed', text: (error as Error).message };
       // Somebody wrote in between: what they wrote is judged anew.
       current = await kube.get(CONFIG_MAPS, { namespace: object.namespace, name: object.name });
-      answer = decidePrune(current.data?.[BUNDLE_KEY] ?? '', question.createdBefore, question.inUse, question.now);
+      answer = await question.judge(current);
     }
   }
   return carryOut(kube, current, answer, question);

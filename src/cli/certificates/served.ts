@@ -1,22 +1,18 @@
 import { isIP } from 'node:net';
-import { connect, type DetailedPeerCertificate, type TLSSocket } from 'node:tls';
 import { seconds } from '../../kube/duration.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import { listAll } from '../../kube/list.ts';
 import type { Kube } from '../../kube/port.ts';
 import { NODES } from '../../kube/resource.ts';
 import { CLUSTER, INFRASTRUCTURES } from '../../kube-apiserver/resources.ts';
-import { type Certificate, parseCertificate } from '../../pki/certificate.ts';
 import type { TrustGraph } from '../../trust/graph.ts';
-import type { Route } from '../../trust/prober.ts';
+import { chainServed, type ServerPlace } from '../../trust/served.ts';
 import { routesFrom } from '../verify/routes.ts';
 import type { UsedCertificate } from './in-use.ts';
 
 /** A server on the way to somewhere else does not keep people waiting. */
 const LONGEST_ANSWER_MS = seconds(2);
 const MOST_AT_ONCE = 64;
-/** A chain longer than this is none. */
-const LONGEST_CHAIN = 10;
 
 export interface AskedServers {
   readonly inUse: readonly UsedCertificate[];
@@ -40,14 +36,14 @@ export async function certificatesServed(kube: Kube, graph: TrustGraph): Promise
 }
 
 /** Asks each server for its certificate, a bounded number of them at a time. */
-export async function askAll(routes: readonly Ask[], timeoutMs = LONGEST_ANSWER_MS): Promise<AskedServers> {
+export async function askAll(routes: readonly ServerPlace[], timeoutMs = LONGEST_ANSWER_MS): Promise<AskedServers> {
   const inUse: UsedCertificate[] = [];
   const silent: string[] = [];
   for (let at = 0; at < routes.length; at += MOST_AT_ONCE) {
     const batch = routes.slice(at, at + MOST_AT_ONCE);
     const chains = await Promise.all(batch.map(route => chainServed(route, timeoutMs)));
     for (const [index, [certificate, ...intermediates]] of chains.entries()) {
-      const where = placeOf(batch[index] as Ask);
+      const where = placeOf(batch[index] as ServerPlace);
       if (certificate === undefined) silent.push(where);
       else inUse.push({ where: `the server ${where}`, certificate, intermediates });
     }
@@ -55,38 +51,7 @@ export async function askAll(routes: readonly Ask[], timeoutMs = LONGEST_ANSWER_
   return { inUse, asked: routes.length, silent };
 }
 
-type Ask = Pick<Route, 'host' | 'port' | 'serverName'>;
-
-function placeOf({ host, port, serverName = host }: Ask): string {
+function placeOf({ host, port, serverName = host }: ServerPlace): string {
   const address = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
   return serverName === host ? address : `${serverName} at ${address}`;
-}
-
-/** What a server shows; empty when it shows nothing that can be read. Nothing is sent to it, so what it shows need not be trusted. */
-function chainServed({ host, port, serverName = host }: Ask, timeoutMs: number): Promise<Certificate[]> {
-  return new Promise(resolve => {
-    const name = isIP(serverName) === 0 ? { servername: serverName } : {};
-    const socket: TLSSocket = connect({ host, port, ...name, rejectUnauthorized: false });
-    const settle = (chain: Certificate[]) => {
-      clearTimeout(timer);
-      socket.destroy();
-      resolve(chain);
-    };
-    const timer = setTimeout(() => settle([]), timeoutMs);
-    socket.once('secureConnect', () => settle(chainOf(socket.getPeerCertificate(true))));
-    socket.on('error', () => settle([]));
-  });
-}
-
-function chainOf(leaf: DetailedPeerCertificate): Certificate[] {
-  const chain: Certificate[] = [];
-  try {
-    for (let at: DetailedPeerCertificate | undefined = leaf; at?.raw && chain.length < LONGEST_CHAIN; ) {
-      chain.push(parseCertificate(at.raw));
-      at = at.issuerCertificate === at ? undefined : at.issuerCertificate;
-    }
-    return chain;
-  } catch {
-    return chain;
-  }
 }

@@ -1,4 +1,4 @@
-import type { CertificateItem, HandOverItem } from '../inventory/model.ts';
+import type { CertificateItem, HandOverItem, ReceiptItem } from '../inventory/model.ts';
 import { secondsText, shortDuration } from '../output/time.ts';
 import { PHASE_RULES, whatEndsTheWait } from './words.ts';
 
@@ -13,9 +13,14 @@ export function isOfSigner({ metadata, operator }: HandOverItem, { metadata: sig
   return isNext || (role === 'signer' && isPlace && signer.name === metadata.name);
 }
 
+function answerText({ verifier, kind, isLoaded, isWaived, evidence }: ReceiptItem, done: string): string {
+  const state = isLoaded ? done : isWaived ? 'waived' : 'MISSING';
+  return `${state}  ${verifier} (${kind}: ${evidence})`;
+}
+
 /** Everything about one hand-over, for people. */
 export function handOverEntries(item: HandOverItem, now: Date): Entry[] {
-  const { phase, since, because, begunBecause, receipts, receiptsFrom, asks, notCounted } = item;
+  const { phase, since, because, begunBecause, receipts, presenters, receiptsFrom, asks, notCounted } = item;
   const when =
     since === undefined ? '' : ` since ${secondsText(since)} (${shortDuration(now.getTime() - Date.parse(since))})`;
   const { rule, goesOn } = PHASE_RULES[phase];
@@ -27,13 +32,8 @@ export function handOverEntries(item: HandOverItem, now: Date): Entry[] {
     ['Signs next', item.next],
     ['Still trusted', item.retiring],
     ['Leaves', item.leaves.map(({ name, isOfCurrent }) => `${name}${isOfCurrent ? '' : ' (of an older signer)'}`)],
-    [
-      'Verifiers',
-      receipts.map(({ verifier, kind, isLoaded, isWaived, evidence }) => {
-        const state = isLoaded ? 'loaded' : isWaived ? 'waived' : 'MISSING';
-        return `${state}  ${verifier} (${kind}: ${evidence})`;
-      }),
-    ],
+    ['Verifiers', receipts.map(receipt => answerText(receipt, 'loaded'))],
+    ['Presenters', presenters.map(receipt => answerText(receipt, 'shown'))],
     ['Said to', receiptsFrom && (receiptsFrom === 'operator' ? 'its operator' : 'this command, from here')],
     ['Left behind', item.leftBehind],
     ['The wait ends', whatEndsTheWait(item)],

@@ -70,6 +70,7 @@ async function itemOf(
     holdsLeaves: plan.do === 'wait',
     receipts: isUnderWay ? receipts : [],
     receiptsFrom: isUnderWay ? 'here' : undefined,
+    presenters: [],
     waitingFor: plan.do === 'wait' ? plan.for : [],
     leftBehind: [],
     asks: [

@@ -6,7 +6,10 @@ import { gateOf, surroundings } from '../certificates/gate.ts';
 import { alreadyBegun, isBegun, whatBegins } from '../certificates/new-signer.ts';
 import { handOverEntries } from './describe.ts';
 import { HandOverWorld, LEAF, NEXT, SIGNER } from './testing.ts';
-import { handOverSummary, whatEndsTheWait } from './words.ts';
+import { whatWaivingMeans } from './waive.ts';
+import { handOverSummary, loadedText, whatEndsTheWait } from './words.ts';
+
+const SHOWN_ON_B = 'kube-apiserver on b (kubelet-client)';
 
 describe('where a hand-over stands, by the rule of its operator (spec 90, HO-1)', () => {
   test('at rest: steady, and who would be asked', async t => {
@@ -48,6 +51,35 @@ describe('where a hand-over stands, by the rule of its operator (spec 90, HO-1)'
     assert.match(String(told.get('Goes on when')), /every verifier that is counted has loaded .* \(HO-2\)$/);
 
     world.missing.clear();
+    await world.settle();
+    assert.deepEqual((await world.item()).phase, 'Retiring');
+  });
+
+  test('signing: who still shows an older certificate, as the operator noted it (HO-3)', async t => {
+    const world = await HandOverWorld.create(t, 'a', 'b');
+    world.showingOld.add('b');
+    await world.force();
+    const item = await world.item();
+    assert.deepEqual([item.phase, item.receiptsFrom, item.waitingFor], ['Signing', 'operator', [SHOWN_ON_B]]);
+    assert.equal(
+      handOverSummary([item]).first,
+      '1 hand-over under way; 1 still to show a new certificate; 0 signers steady',
+    );
+    assert.equal(loadedText(item), '1/2');
+    assert.deepEqual(whatEndsTheWait(item), [
+      'each of them shows a certificate of the signer in use',
+      'rotunda waive node/b, or the node is deleted',
+    ]);
+    const told = new Map(handOverEntries(item, world.rotation.clock.now()));
+    assert.deepEqual(told.get('Presenters'), [
+      'shown  kube-apiserver on a (kubelet-client) (asked: shows a certificate of the signer in use)',
+      `MISSING  ${SHOWN_ON_B} (asked: shows a certificate of an older one)`,
+    ]);
+    assert.match(
+      whatWaivingMeans({ metadata: { name: 'b' } }, [item]).join(),
+      /may be refused once the CA before .* is gone: shows a certificate of an older one/,
+    );
+    world.showingOld.clear();
     await world.settle();
     assert.deepEqual((await world.item()).phase, 'Retiring');
   });

@@ -2,15 +2,15 @@ import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import type { RotationUnit } from '../../certrotation/config.ts';
 import { annotationsOf, dataText, TLS_CERT } from '../../certrotation/secret.ts';
 import { decide, type FamilyDecision, type FamilyQuestion, waitsUntil } from '../../hand-over/decide.ts';
+import { Evidence } from '../../hand-over/evidence.ts';
 import { type Family, type FamilyObjects, familiesOf, nextKey, previousKey, sightOf } from '../../hand-over/family.ts';
-import { BECAUSE, RECEIPTS, SINCE } from '../../hand-over/names.ts';
+import { BECAUSE, PRESENTERS, RECEIPTS, SINCE } from '../../hand-over/names.ts';
 import { notedReceipts, type Receipt, type Receipts } from '../../hand-over/receipt.ts';
 import { type Means, verifiersOf } from '../../hand-over/verifiers.ts';
 import type { Kube } from '../../kube/port.ts';
 import { floorToMs, parseRfc3339 } from '../../kube/time.ts';
 import type { ObjectName } from '../../kube-apiserver/chains.ts';
 import { hostnameSources } from '../../kube-apiserver/rotation/follow-hostnames.ts';
-import { HAND_OVER_CONDITION } from '../../kube-apiserver/rotation/hand-over-report.ts';
 import { rotationUnits } from '../../kube-apiserver/rotation/units.ts';
 import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
 import type { Certificate } from '../../pki/certificate.ts';
@@ -25,7 +25,7 @@ import { certificatesIn } from '../inventory/relations.ts';
 import { clusterSource, type ObjectSource } from '../inventory/source.ts';
 import { rotationDayFrom } from '../plan/units.ts';
 import { etcdHandOvers } from './etcd.ts';
-import { evidenceFrom, operatorOf } from './evidence.ts';
+import { isByReceipts, sourcesFrom } from './evidence.ts';
 import { isUnderWay } from './words.ts';
 
 /**
@@ -44,7 +44,7 @@ export async function handOverItems(
   const dayMs = rotationDayFrom(objects);
   const units = rotationUnits({ dayMs, hostnames: hostnameSources() });
   const graph = kubeApiserverTrust();
-  const evidence = evidenceFrom(objects, source, units, graph);
+  const evidence = new Evidence(sourcesFrom(objects, source, units, graph));
   const families = familiesOf(units).filter(({ signer }) => objects.secrets.some(secret => isNamed(secret, signer)));
   const items = await Promise.all(
     families.map(family => itemOf(family, { objects, graph, evidence, dayMs, now, asking })),
@@ -80,14 +80,14 @@ async function itemOf(family: Family, sight: Sight): Promise<HandOverItem> {
   const { signer } = family;
   const found = objectsOf(family, objects);
   const question = { ...sightOf(found, signer, now, openPublic), dayMs, now };
-  const { decision, receipts, receiptsFrom } = await decided(family, found, question, sight);
+  const { decision, receipts, presenters, receiptsFrom } = await decided(family, found, question, sight);
   const notes = found.next === undefined ? {} : annotationsOf(found.next);
   const ends = decision.waitingFor.length === 0 ? undefined : endOf(question);
   const verifiers = verifiersOf(graph, leavesOf(family));
   return {
     metadata: found.signer === undefined ? { ...signer } : metadataOf(found.signer),
     operator: 'kube-apiserver',
-    isByReceipts: operatorOf(objects)?.status?.conditions?.some(({ type }) => type === HAND_OVER_CONDITION) ?? false,
+    isByReceipts: isByReceipts(objects),
     phase: decision.phase,
     write: decision.write,
     because: decision.because,
@@ -100,6 +100,7 @@ async function itemOf(family: Family, sight: Sight): Promise<HandOverItem> {
     holdsLeaves: decision.leaves === 'hold',
     receipts: (receipts ?? []).map(receiptItem),
     receiptsFrom,
+    presenters: (presenters ?? []).map(receiptItem),
     waitingFor: decision.waitingFor.map(({ verifier }) => verifier),
     leftBehind: decision.leftBehind.map(({ verifier }) => verifier),
     waitsUntil: ends && waitsUntil(ends, question).toISOString(),
@@ -123,42 +124,57 @@ const HOW: Readonly<Record<Exclude<Means['kind'], 'nobody'>, string>> = {
 interface Decided {
   readonly decision: FamilyDecision;
   readonly receipts?: readonly Receipt[] | undefined;
+  readonly presenters?: readonly Receipt[] | undefined;
   readonly receiptsFrom?: HandOverItem['receiptsFrom'];
 }
 
-/** Asks about the CA that the decision depends on, if it depends on any. */
+/** What `decide` is asked, but for what others say. */
+type Unasked = Omit<FamilyQuestion, 'receipts' | 'presenters'>;
+
+/** Asks about the CA that the decision depends on, if it depends on any, or looks at who shows what where that decides. */
 async function decided(
   family: Family,
-  { next }: FamilyObjects,
-  question: Omit<FamilyQuestion, 'receipts'>,
+  { signer, next }: FamilyObjects,
+  question: Unasked,
   { evidence, asking }: Sight,
 ): Promise<Decided> {
   let asked: Certificate | undefined;
+  let isLookWanted = false;
   const unasked = decide({
     ...question,
     receipts: ca => {
       asked = ca;
       return undefined;
     },
+    presenters: () => {
+      isLookWanted = true;
+      return undefined;
+    },
   });
-  if (asked === undefined) return { decision: unasked };
-  const noted = next && notedReceipts(annotationsOf(next)[RECEIPTS]);
+  const { current, retiring } = question;
+  const isLooked = asked === undefined && isLookWanted && current !== undefined;
+  if (asked === undefined && !isLooked) return { decision: unasked };
+  const noted = isLooked
+    ? notedReceipts(signer && annotationsOf(signer)[PRESENTERS])
+    : notedReceipts(next && annotationsOf(next)[RECEIPTS]);
   const asks = asking === 'everybody' || (asking === 'missing' && noted === undefined);
-  const { namespace, name } = family.signer;
-  const receipts = asks ? await evidence.of(secretRef(namespace, name), asked) : noted;
-  if (receipts === undefined) return { decision: unasked };
-  const decision = decide({ ...question, receipts: () => receipts });
-  return { decision, receipts, receiptsFrom: asks ? 'here' : 'operator' };
+  const ref = secretRef(family.signer.namespace, family.signer.name);
+  const ask = () => (isLooked ? evidence.shown(ref, { current, retiring }) : evidence.of(ref, asked as Certificate));
+  const said = asks ? await ask() : noted;
+  if (said === undefined) return { decision: unasked };
+  const decision = decide({ ...question, receipts: () => said, presenters: () => (isLooked ? said : undefined) });
+  const receiptsFrom = asks ? 'here' : 'operator';
+  return { decision, receiptsFrom, ...(isLooked ? { presenters: said } : { receipts: said }) };
 }
 
 /** What ends while somebody is waited for. */
-function endOf({ current, next, leaves }: Omit<FamilyQuestion, 'receipts'>) {
+function endOf({ current, next, leaves }: Unasked) {
   if (next !== undefined) return current;
   const others = leaves.filter(({ isOfCurrent }) => !isOfCurrent);
   return others.toSorted((a, b) => a.notAfter.getTime() - b.notAfter.getTime())[0];
 }
 
-function objectsOf({ signer, units }: Family, { secrets, configMaps }: InventoryObjects): FamilyObjects {
+export function objectsOf({ signer, units }: Family, { secrets, configMaps }: InventoryObjects): FamilyObjects {
   const secret = (place: ObjectName): Secret | undefined => secrets.find(candidate => isNamed(candidate, place));
   const [{ bundle }] = units;
   return {

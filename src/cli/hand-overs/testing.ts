@@ -3,9 +3,9 @@ import { startEngine } from '../../api/api.ts';
 import { NOT_AFTER } from '../../certrotation/annotations.ts';
 import { annotationsOf } from '../../certrotation/secret.ts';
 import { NOW, type TestRotation, testRotation } from '../../certrotation/testing.ts';
-import { isWaived } from '../../hand-over/evidence.ts';
 import type { Receipt } from '../../hand-over/receipt.ts';
 import { syncByReceipts } from '../../hand-over/sync.ts';
+import { isWaived } from '../../hand-over/waiver.ts';
 import { VirtualClock } from '../../kube/clock.ts';
 import { days } from '../../kube/duration.ts';
 import type { Kube } from '../../kube/port.ts';
@@ -38,7 +38,12 @@ export class HandOverWorld {
   });
   /** The nodes whose kubelet has not loaded what it is asked about. */
   readonly missing = new Set<string>();
-  readonly #sync = syncByReceipts(this.#units, { dayMs: days(1), receipts: { of: () => this.#receipts() } });
+  /** The nodes from which an older certificate is shown. */
+  readonly showingOld = new Set<string>();
+  readonly #sync = syncByReceipts(this.#units, {
+    dayMs: days(1),
+    receipts: { of: () => this.#receipts(), shown: () => this.#presenters() },
+  });
 
   private constructor(kube: Kube, clock: VirtualClock) {
     this.kube = kube;
@@ -76,6 +81,14 @@ export class HandOverWorld {
         evidence,
         isWaived: waived.includes(node),
       };
+    });
+  }
+
+  async #presenters(): Promise<Receipt[]> {
+    return (await this.#receipts()).map(receipt => {
+      const isLoaded = !this.showingOld.has(receipt.node ?? '');
+      const evidence = `shows a certificate of ${isLoaded ? 'the signer in use' : 'an older one'}`;
+      return { ...receipt, verifier: `kube-apiserver on ${receipt.node} (kubelet-client)`, isLoaded, evidence };
     });
   }
 

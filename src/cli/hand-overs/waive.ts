@@ -1,6 +1,6 @@
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
-import { isWaived } from '../../hand-over/evidence.ts';
 import { WAIVED } from '../../hand-over/names.ts';
+import { isWaived } from '../../hand-over/waiver.ts';
 import { EventWriter } from '../../kube/event-writer.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import type { Kube } from '../../kube/port.ts';
@@ -10,7 +10,7 @@ import { OPERATOR_NAMESPACE } from '../../kube-apiserver/namespaces.ts';
 import { withCluster } from '../cluster.ts';
 import { confirm } from '../confirm.ts';
 import { kindAndNames } from '../get/words.ts';
-import type { HandOverItem } from '../inventory/model.ts';
+import type { HandOverItem, ReceiptItem } from '../inventory/model.ts';
 import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
 import type { WaiveFlags } from './command.ts';
@@ -56,13 +56,19 @@ export async function runWaive(words: readonly string[], flags: WaiveFlags): Pro
 /** Who is cut off by it, by name, and what ends it (spec 90, HO-7). */
 export function whatWaivingMeans(node: Node, handOvers: readonly HandOverItem[]): string[] {
   const name = nameOf(node);
-  const cutOff = handOvers.flatMap(({ metadata, receipts, waitingFor }) =>
-    receipts.flatMap(({ verifier, node: at, evidence }) =>
-      at === name && waitingFor.includes(verifier)
-        ? [`${verifier} will refuse what ${metadata.name} signs: ${evidence}`]
-        : [],
-    ),
-  );
+  const cutOff = handOvers.flatMap(({ metadata, receipts, presenters, waitingFor }) => {
+    const here = (all: readonly ReceiptItem[]) =>
+      all.filter(({ verifier, node: at }) => at === name && waitingFor.includes(verifier));
+    return [
+      ...here(receipts).map(
+        ({ verifier, evidence }) => `${verifier} will refuse what ${metadata.name} signs: ${evidence}`,
+      ),
+      ...here(presenters).map(
+        ({ verifier, evidence }) =>
+          `${verifier} may be refused once the CA before ${metadata.name} is gone: ${evidence}`,
+      ),
+    ];
+  });
   const isReady = node.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
   return [
     ...(cutOff.length === 0

@@ -6,20 +6,24 @@ export function isUnderWay({ phase }: Pick<HandOverItem, 'phase'>): boolean {
   return phase === 'Distributing' || phase === 'Signing';
 }
 
-/** How many of those who are counted have loaded it; empty where nobody was asked. */
-export function loadedText({ receipts }: Pick<HandOverItem, 'receipts'>): string {
-  if (receipts.length === 0) return '';
-  return `${receipts.filter(({ isLoaded }) => isLoaded).length}/${receipts.length}`;
+/** How many of those who are counted have loaded it, or show it; empty where nobody was asked. */
+export function loadedText({ receipts, presenters }: Pick<HandOverItem, 'receipts' | 'presenters'>): string {
+  const said = [...receipts, ...presenters];
+  if (said.length === 0) return '';
+  return `${said.filter(({ isLoaded }) => isLoaded).length}/${said.length}`;
 }
 
 /** The answer in a sentence, and what was not looked at. */
 export function handOverSummary(items: readonly HandOverItem[]): { readonly first: string; readonly last: string } {
   const count = (phase: HandOverItem['phase']) => items.filter(item => item.phase === phase).length;
   const underWay = items.filter(isUnderWay);
-  const waiting = new Set(items.flatMap(({ waitingFor }) => waitingFor));
+  const waiting = (isPresenter: boolean) =>
+    new Set(items.flatMap(item => (item.presenters.length > 0 === isPresenter ? item.waitingFor : []))).size;
+  const [verifiers, presenters] = [waiting(false), waiting(true)];
   const parts = [
     `${underWay.length} ${underWay.length === 1 ? 'hand-over' : 'hand-overs'} under way`,
-    ...(waiting.size === 0 ? [] : [`waiting for ${waiting.size} ${waiting.size === 1 ? 'verifier' : 'verifiers'}`]),
+    ...(verifiers === 0 ? [] : [`waiting for ${verifiers} ${verifiers === 1 ? 'verifier' : 'verifiers'}`]),
+    ...(presenters === 0 ? [] : [`${presenters} still to show a new certificate`]),
     ...(count('Retiring') === 0 ? [] : [`${count('Retiring')} with an old CA still trusted`]),
     `${count('Steady')} ${count('Steady') === 1 ? 'signer' : 'signers'} steady`,
   ];
@@ -50,13 +54,14 @@ function footOf(items: readonly HandOverItem[]): string[] {
 const UNASKED = 'nobody has been asked yet';
 
 /** What would let a hand-over that waits go on (spec 90, HO-7); empty where it does not wait. */
-export function whatEndsTheWait({ receipts, waitingFor, waitsUntil, operator }: HandOverItem): string[] {
+export function whatEndsTheWait(item: HandOverItem): string[] {
+  const { receipts, presenters, waitingFor, waitsUntil, operator } = item;
   if (waitingFor.length === 0) return [];
-  const nodes = receipts.flatMap(({ verifier, node }) =>
+  const nodes = [...receipts, ...presenters].flatMap(({ verifier, node }) =>
     waitingFor.includes(verifier) && node !== undefined ? [node] : [],
   );
   return [
-    'each of them loads it',
+    presenters.length > 0 ? 'each of them shows a certificate of the signer in use' : 'each of them loads it',
     ...(operator === 'etcd' ? ['a revision with it is rolled out to their nodes'] : []),
     ...[...new Set(nodes)].map(node => `rotunda waive node/${node}, or the node is deleted`),
     ...(waitsUntil === undefined ? [] : [`${secondsText(waitsUntil)}: waiting longer would harm everybody (HO-7)`]),
@@ -68,6 +73,6 @@ export const PHASE_RULES: Readonly<Record<HandOverItem['phase'], { readonly rule
   {
     Steady: { rule: 'HO-1', goesOn: 'the signer is due, or somebody asks for a new one' },
     Distributing: { rule: 'HO-2', goesOn: 'every verifier that is counted has loaded the next signer' },
-    Signing: { rule: 'HO-2', goesOn: 'every leaf is signed by the signer in use' },
+    Signing: { rule: 'HO-3', goesOn: 'every leaf is signed by the signer in use, and everybody shows it' },
     Retiring: { rule: 'HO-3', goesOn: 'the old CA ends, or remove-old-trust takes it out' },
   };

@@ -155,7 +155,7 @@ export interface HandOverItem {
   /** Its operator says that it waits for receipts; otherwise it may go by the clock. */
   readonly isByReceipts: boolean;
   /** What its operator does next. */
-  readonly write: 'nothing' | 'replace' | 'begin' | 'begin-again' | 'promote' | 'discard' | 'clear';
+  readonly write: 'nothing' | 'replace' | 'begin' | 'begin-again' | 'promote' | 'discard' | 'clear' | 'retire';
   /** Why it stands where it does. */
   readonly because: string;
   /** Why it began. */
@@ -170,8 +170,10 @@ export interface HandOverItem {
   readonly holdsLeaves: boolean;
   /** What verifiers said, where anybody had to be asked. */
   readonly receipts: readonly ReceiptItem[];
-  /** Who asked them: the operator, whoever shows this, or nobody yet. */
+  /** Who asked them, or looked: the operator, whoever shows this, or nobody yet. */
   readonly receiptsFrom?: 'operator' | 'here' | undefined;
+  /** What those show who show its leaves, where that decides; the same shape. */
+  readonly presenters: readonly ReceiptItem[];
   readonly waitingFor: readonly string[];
   readonly leftBehind: readonly string[];
   /** From then on nobody is waited for any more (HO-7). */

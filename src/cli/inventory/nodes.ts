@@ -1,5 +1,5 @@
 import type { ConfigMap, Node } from 'kubernetes-types/core/v1.d.ts';
-import { isWaived } from '../../hand-over/evidence.ts';
+import { isWaived } from '../../hand-over/waiver.ts';
 import type { MachineConfigPool } from '../../machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_REASON, DAEMON_STATE, DESIRED_CONFIG } from '../../machine-config-api/names.ts';
 import { readNodeStatus } from '../../staticpod/node-status.ts';

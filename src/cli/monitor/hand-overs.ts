@@ -1,6 +1,16 @@
 import type { Event, Node, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { annotationsOf, dataText, TLS_CERT } from '../../certrotation/secret.ts';
-import { BECAUSE, RECEIPTS, SINCE, TAKEN_BACK, TOOK, TURNED_ROUND, WAIVED } from '../../hand-over/names.ts';
+import {
+  BECAUSE,
+  PRESENTERS,
+  RECEIPTS,
+  SHOWN,
+  SINCE,
+  TAKEN_BACK,
+  TOOK,
+  TURNED_ROUND,
+  WAIVED,
+} from '../../hand-over/names.ts';
 import { notedReceipts } from '../../hand-over/receipt.ts';
 import { certificatesIn } from '../inventory/relations.ts';
 
@@ -22,7 +32,15 @@ export function signerNews(before: Secret | undefined, after: Secret | undefined
   if (current[SINCE] !== undefined && old[SINCE] === undefined) {
     tell('HandOverBegan', `"${name}" is made known, and signs nothing yet: ${current[BECAUSE] ?? ''}`);
   }
-  if (current[RECEIPTS] !== old[RECEIPTS]) news.push(...receiptNews(name, old[RECEIPTS], current[RECEIPTS]));
+  for (const [note, what] of [
+    [RECEIPTS, 'has loaded'],
+    [PRESENTERS, 'shows'],
+  ] as const) {
+    if (current[note] !== old[note]) news.push(...receiptNews(`${what} "${name}"`, old[note], current[note]));
+  }
+  if (before !== undefined && current[SHOWN] !== undefined && current[SHOWN] !== old[SHOWN]) {
+    tell('HandOverShown', `everybody shows what "${name}" has signed`);
+  }
   if (current[TAKEN_BACK] !== undefined && old[TAKEN_BACK] === undefined) {
     tell('HandOverTakenBack', `somebody took "${name}" back`);
   }
@@ -39,14 +57,14 @@ export function signerNews(before: Secret | undefined, after: Secret | undefined
   return news;
 }
 
-/** Who has loaded it since, and who is waited for. */
-function receiptNews(name: string, before: string | undefined, after: string | undefined): News[] {
+/** Who has loaded or shows it since, and who is waited for. */
+function receiptNews(does: string, before: string | undefined, after: string | undefined): News[] {
   const receipts = notedReceipts(after);
   if (receipts === undefined) return [];
   const had = new Set((notedReceipts(before) ?? []).flatMap(({ verifier, isLoaded }) => (isLoaded ? [verifier] : [])));
   const loaded = receipts.filter(({ verifier, isLoaded }) => isLoaded && !had.has(verifier));
   const missing = receipts.filter(({ isLoaded, isWaived }) => !isLoaded && !isWaived).map(({ verifier }) => verifier);
-  const who = loaded.map(({ verifier, evidence }) => `${verifier} has loaded "${name}" (${evidence})`);
+  const who = loaded.map(({ verifier, evidence }) => `${verifier} ${does} (${evidence})`);
   const waits = missing.length === 0 ? 'nobody is waited for' : `waiting for ${missing.join(', ')}`;
   return [{ what: 'HandOverReceipt', text: [...who, waits].join('; ') }];
 }

@@ -28,7 +28,8 @@ export class HandOverPlan {
     this.#units = units;
     this.#sync = syncByReceipts(units, {
       dayMs,
-      receipts: { of: async (_signer, ca) => [this.#receipt(ca)] },
+      // Whatever is signed anew is shown at once.
+      receipts: { of: async (_signer, ca) => [this.#receipt(ca)], shown: async () => [] },
       onDecision: (_family, { phase }) => {
         this.#phase = phase === 'Distributing' || phase === 'Signing' ? phase : undefined;
       },

@@ -69,7 +69,7 @@ class RealWorld {
       evidence: 'said so',
       isWaived: false,
     });
-    const receipts = { of: async (_: unknown, ca: Certificate) => [receipt(ca)] };
+    const receipts = { of: async (_: unknown, ca: Certificate) => [receipt(ca)], shown: async () => [] };
     this.#sync = handOver === 'clock' ? syncUnit : syncByReceipts(units, { receipts, dayMs: days(1) });
   }
 

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfigMap, Node } from 'kubernetes-types/core/v1.d.ts';
 import { Controller } from '../../controller/controller.ts';
@@ -27,6 +28,7 @@ import { FileWatch } from './file-watch.ts';
 import { decideOnConnectionError, KubeletRestart } from './kubelet.ts';
 import {
   BOOTSTRAP_KUBECONFIG,
+  CLIENT_CERTIFICATES,
   CLOUD_CA,
   KUBELET_CA,
   KUBELET_RESTART_RECORD,
@@ -270,6 +272,8 @@ const FILES: readonly string[] = [
   `${REGISTRY_CAS}/*`,
   `${MOUNTED_PULL_SECRETS}/*`,
   `${NODE_KUBECONFIGS}/*`,
+  // The directory is replaced as a whole.
+  ...CLIENT_CERTIFICATES.map(({ file }) => `${posix.dirname(file)}/*`),
 ];
 
 function after(clock: Clock, ms: number): Date {

@@ -34,6 +34,14 @@ export class Kubeconfig {
     return !this.#cluster[CA_DATA] && typeof file === 'string' && file !== '' ? file : undefined;
   }
 
+  /** The certificate that its first user shows; empty where it is not in the file itself. */
+  get clientCertificate(): Buffer {
+    const [first] = Array.isArray(this.#fields['users']) ? (this.#fields['users'] as unknown[]) : [];
+    const user = isFields(first) ? first['user'] : undefined;
+    const data = isFields(user) ? user['client-certificate-data'] : undefined;
+    return (typeof data === 'string' && decodeStrictBase64(data)) || Buffer.alloc(0);
+  }
+
   /** Where the API server is, and the name its certificate has to be good for; undefined where no certificate is checked. */
   get endpoint(): ApiEndpoint | undefined {
     const { server, 'tls-server-name': name, 'insecure-skip-tls-verify': isUnchecked } = this.#cluster;

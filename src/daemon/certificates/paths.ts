@@ -7,8 +7,17 @@ export const CLOUD_CA = '/etc/kubernetes/static-pod-resources/configmaps/cloud-c
 export const BOOTSTRAP_KUBECONFIG = '/etc/kubernetes/kubeconfig';
 /** What the kubelet, and this agent when it writes its node, work with. */
 export const LIVE_KUBECONFIG = '/var/lib/kubelet/kubeconfig';
-/** What administrators use on a control-plane node; cert-syncer puts another directory in its place as a whole. */
-export const NODE_KUBECONFIGS = '/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets/node-kubeconfigs';
+/** Where cert-syncer puts what kube-apiserver works with on a control-plane node, one directory in place of the other as a whole. */
+const SYNCED_SECRETS = '/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets';
+/** What administrators use on a control-plane node. */
+export const NODE_KUBECONFIGS: string = `${SYNCED_SECRETS}/node-kubeconfigs`;
+/** The certificates that processes of a control-plane node show as clients, and which processes these are. */
+export const CLIENT_CERTIFICATES: readonly { readonly process: string; readonly file: string }[] = [
+  { process: 'kube-apiserver', file: `${SYNCED_SECRETS}/aggregator-client/tls.crt` },
+  { process: 'kube-apiserver', file: `${SYNCED_SECRETS}/kubelet-client/tls.crt` },
+  { process: 'check-endpoints', file: `${SYNCED_SECRETS}/check-endpoints-client-cert-key/tls.crt` },
+  { process: 'node administrator', file: `${SYNCED_SECRETS}/control-plane-node-admin-client-cert-key/tls.crt` },
+];
 export const REGISTRY_CAS = '/etc/docker/certs.d';
 /** Merged credentials for pulling OS images. */
 export const OS_PULL_SECRET = '/etc/mco/internal-registry-pull-secret.json';

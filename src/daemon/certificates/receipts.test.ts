@@ -2,14 +2,23 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { load } from 'js-yaml';
-import { caDigest, type NodeReceipt } from '../../trust/receipts.ts';
+import { dump, load } from 'js-yaml';
+import { presentersOf } from '../../hand-over/presenters.ts';
+import { days } from '../../kube/duration.ts';
+import { KUBE_APISERVER_CHAINS } from '../../kube-apiserver/chains.ts';
+import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
+import { issueClient, issueSigner } from '../../pki/issue.ts';
+import { encodeCertificates } from '../../pki/pem.ts';
+import { seededKeys } from '../../pki/seeded-keys.ts';
+import { secret } from '../../trust/object.ts';
+import { caDigest, decodeReceipts, encodeReceipts, type NodeReceipt, signingKey } from '../../trust/receipts.ts';
 import { memoryHost, observed } from '../host/memory.ts';
 import type { Host } from '../host.ts';
 import { readBundle } from './bundle.ts';
 import { KubeletRestart } from './kubelet.ts';
 import {
   BOOTSTRAP_KUBECONFIG,
+  CLIENT_CERTIFICATES,
   KUBELET,
   KUBELET_CAS_RECORD,
   KUBELET_RESTART_RECORD,
@@ -18,7 +27,9 @@ import {
 } from './paths.ts';
 import { findReceipts } from './receipts.ts';
 import { ensureServerCa, restartForKnownServerCa } from './server-ca.ts';
-import { authoritiesOf, ca, installKubelet, kubeconfigText } from './testing.ts';
+import { authoritiesOf, base64, ca, installKubelet, kubeconfigText, NOW } from './testing.ts';
+
+const CERTIFICATE = { now: NOW, lifetimeMs: days(1), algorithm: 'P-256' } as const;
 
 const A = await ca('signer-a');
 const B = await ca('signer-b');
@@ -172,6 +183,43 @@ describe('what a node says its processes have loaded', () => {
     );
     assert.equal(JSON.stringify(receipts).includes('hunter2'), false);
   });
+});
+
+test('of whom the certificates are that processes of a control-plane node show', async () => {
+  const host = memoryHost();
+  const signer = await issueSigner({ ...CERTIFICATE, commonName: 'signer', keys: seededKeys('signer') });
+  const { chain } = await issueClient({ ...CERTIFICATE, signer, user: { name: 'u' }, keys: seededKeys('client') });
+  const pem = encodeCertificates(chain);
+  const [first, second] = CLIENT_CERTIFICATES;
+  await host.files.write(first!.file, Buffer.from(pem));
+  await host.files.write(second!.file, Buffer.from('no certificate, hunter2'));
+  const kubeconfig = load(kubeconfigText(A)) as { users: { user: Record<string, string> }[] };
+  kubeconfig.users[0]!.user['client-certificate-data'] = base64(pem);
+  await host.files.write(`${NODE_KUBECONFIGS}/localhost.kubeconfig`, Buffer.from(dump(kubeconfig)));
+  const { receipts } = await findReceipts(host);
+  const shows = signingKey(signer.chain[0]!);
+  assert.ok(shows);
+  assert.deepEqual(
+    receipts.map(({ process, file, cas, shows: issuer }) => [process, file, named(cas), issuer]),
+    [
+      ['node administrator', `${NODE_KUBECONFIGS}/localhost.kubeconfig`, 'A', shows],
+      ['kube-apiserver', first!.file, 'nothing', shows],
+    ],
+  );
+  assert.deepEqual(
+    decodeReceipts(encodeReceipts(receipts))?.map(receipt => receipt.shows),
+    [shows, shows],
+  );
+});
+
+test('the agent sees what the trust graph says that agents see', () => {
+  const leaves = KUBE_APISERVER_CHAINS.map(({ target }) => secret(target.namespace, target.name));
+  const wanted = presentersOf(kubeApiserverTrust(), leaves).flatMap(({ process, means }) =>
+    means.kind === 'agent' ? means.files.map(file => `${process} ${file}`) : [],
+  );
+  const files = wanted.filter(file => !file.includes(NODE_KUBECONFIGS));
+  assert.deepEqual(files.toSorted(), CLIENT_CERTIFICATES.map(({ process, file }) => `${process} ${file}`).toSorted());
+  assert.equal(wanted.length - files.length, 4, 'and the kubeconfigs of administrators');
 });
 
 class Died extends Error {}

@@ -23,7 +23,7 @@ export function handOverMetrics(registry: Registry, clock: Clock, standings: () 
   });
   collectGauge(registry, {
     name: WAITING_METRIC,
-    help: 'How long the hand-over of a signer has waited for verifiers, in seconds; 0 when it does not wait.',
+    help: 'How long the hand-over of a signer has waited for verifiers or presenters, in seconds; 0 when it does not wait.',
     labels: ['signer'],
     values: () =>
       standings().map(({ signer, waitingSince }) => {

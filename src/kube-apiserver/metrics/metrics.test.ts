@@ -120,7 +120,7 @@ test('a hand-over: its phase, how long it waits and for how many; nothing of tho
   const registry = createRegistry();
   const receipt = (node: string, isLoaded: boolean, isWaived = false) =>
     ({ verifier: `kubelet on ${node}`, node, kind: 'asked', isLoaded, evidence: '', isWaived }) as const;
-  const rest = { waitingFor: [], leftBehind: [], waitingSince: undefined, receipts: [] };
+  const rest = { waitingFor: [], isForPresenters: false, leftBehind: [], waitingSince: undefined, receipts: [] };
   handOverMetrics(registry, new VirtualClock(at(90)), () => [
     { ...rest, signer: 'quiet', phase: 'Steady' },
     {

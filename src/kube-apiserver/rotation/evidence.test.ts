@@ -17,6 +17,7 @@ test('kubelets are asked where they say they listen; 0 is what a server writes w
     nodes: () => [],
     nodeStatuses: () => [],
     configMap: () => undefined,
+    secret: () => undefined,
   });
   const node = (port?: number): Node => ({
     status: {

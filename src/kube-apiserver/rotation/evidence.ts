@@ -1,9 +1,11 @@
-import type { ConfigMap, Node } from 'kubernetes-types/core/v1.d.ts';
+import type { ConfigMap, Node, Secret } from 'kubernetes-types/core/v1.d.ts';
 import type { RotationUnit } from '../../certrotation/config.ts';
+import { dataText, TLS_CERT } from '../../certrotation/secret.ts';
 import type { EvidenceSources } from '../../hand-over/evidence.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { Kube } from '../../kube/port.ts';
 import { type ObjectKey, PODS } from '../../kube/resource.ts';
+import { certificatesIn } from '../../pki/pem.ts';
 import { runningRevisions, type StoredNodeStatus } from '../../staticpod/node-status.ts';
 import { CONTROL_PLANE_LABELS } from '../../staticpod/nodes.ts';
 import { copyName } from '../../staticpod/revision/number.ts';
@@ -20,6 +22,7 @@ export interface KubeApiserverEvidence {
   nodes(): readonly Node[];
   nodeStatuses(): readonly StoredNodeStatus[];
   configMap(key: ObjectKey): ConfigMap | undefined;
+  secret(key: ObjectKey): Secret | undefined;
 }
 
 const KUBELET_PORT = 10_250;
@@ -44,6 +47,10 @@ export function kubeApiserverEvidence(options: KubeApiserverEvidence): EvidenceS
       // 0 where nobody has said.
       const kubeletPort = status?.daemonEndpoints?.kubeletEndpoint?.Port || KUBELET_PORT;
       return { host, port: server.process === KUBE_APISERVER ? API_PORT : kubeletPort };
+    },
+    certificateIn: ({ namespace, name }) => {
+      const found = options.secret({ namespace, name });
+      return found && certificatesIn(dataText(found, TLS_CERT))[0];
     },
     revisions: () => runningRevisions(options.nodeStatuses()),
     now: () => options.clock.now(),

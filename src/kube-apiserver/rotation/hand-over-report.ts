@@ -20,6 +20,8 @@ export interface Standing {
   /** Since when somebody is waited for; undefined: nobody is. */
   readonly waitingSince: Date | undefined;
   readonly waitingFor: readonly string[];
+  /** They are waited for because of what they show: those who verify have loaded everything. */
+  readonly isForPresenters: boolean;
   readonly leftBehind: readonly string[];
   /** What verifiers said last, while anybody had to be asked. */
   readonly receipts: readonly Receipt[];
@@ -65,6 +67,7 @@ export class HandOverReport {
         this.#heard.set(signer.name, found);
         return found;
       },
+      shown: (signer, family) => receipts.shown(signer, family),
     };
   }
 
@@ -81,6 +84,7 @@ export class HandOverReport {
       phase,
       waitingFor,
       waitingSince: waitingFor.length === 0 ? undefined : (since ?? before?.waitingSince ?? now),
+      isForPresenters: waitingFor.length > 0 && phase === 'Signing' && decision.leaves === 'follow',
       leftBehind: decision.leftBehind.map(({ verifier }) => verifier),
       receipts: this.#heard.get(name) ?? [],
       isNew: write === 'begin' || (before?.isNew ?? false),
@@ -109,13 +113,16 @@ export class HandOverReport {
         message: 'no signer is being handed over',
       };
     }
-    const isWaiting = underWay.some(({ waitingFor }) => waitingFor.length > 0);
+    const waiting = underWay.filter(({ waitingFor }) => waitingFor.length > 0);
+    const waits = waiting.every(({ isForPresenters }) => isForPresenters)
+      ? 'WaitingForPresenters'
+      : 'WaitingForVerifiers';
     const message = underWay.map(({ signer, phase, waitingFor, waitingSince }) =>
       waitingSince === undefined
         ? `${signer}: ${phase}`
         : `${signer}: ${phase} since ${formatRfc3339(waitingSince)}, waiting for ${listed(waitingFor)}`,
     );
-    const reason = isWaiting ? 'WaitingForVerifiers' : (underWay[0] as Standing).phase;
+    const reason = waiting.length > 0 ? waits : (underWay[0] as Standing).phase;
     return { type: HAND_OVER_CONDITION, status: 'True', reason, message: message.join('\n') };
   }
 
