@@ -72,6 +72,8 @@ async function receiptsOf(world: World): Promise<readonly Receipt[]> {
     copyOf: async () => undefined,
     podsOf: async () => [],
     certificateIn: () => undefined,
+    rootCas: async () => [],
+    pods: async () => [],
     ask: async () => assert.fail('nobody should be asked'),
     ...world,
   }).of(SIGNER, NEXT);
@@ -250,28 +252,6 @@ describe('started: what a pod says of itself', () => {
   });
 });
 
-describe('reloaded: pods with the bundle of a service account', () => {
-  const rereads = { withinMs: 120_000, source: 'somebody' };
-  const edge = edgeOf(
-    { nodes: 'all', verifiesWith: { object: BUNDLE, elsewhere: { file: '/f', takes: 'watch', by: 'x', rereads } } },
-    { presents: { object: LEAF } },
-  );
-  const world = (seconds: number, ...cas: Certificate[]): World => ({
-    graph: () => graphOf(edge),
-    nodes: () => [node('w')],
-    bundle: () => ({ data: { [BUNDLE_KEY]: encodeCertificates(cas) } }),
-    now: () => new Date(NEXT.notBefore.getTime() + seconds * 1000),
-  });
-
-  test('count on every node, when they have had the time they need', async () => {
-    assert.deepEqual(await said(world(121, OLD, NEXT)), ['client on w reloaded yes: reads again within 2m0s']);
-    assert.deepEqual(await said(world(120, OLD, NEXT)), [
-      'client on w reloaded no: may not have read again yet, which it does within 2m0s',
-    ]);
-    assert.deepEqual(await said(world(1000, OLD)), ['client on w reloaded no: it is not published yet']);
-  });
-});
-
 describe('a waiver (HO-7)', () => {
   const AT = '2026-01-01T00:00:00Z';
   const withReady = (status: string, lastTransitionTime: string): Node => ({
@@ -320,6 +300,8 @@ test('units that share a signer ask once', async () => {
     copyOf: async () => undefined,
     podsOf: async () => [],
     certificateIn: () => undefined,
+    rootCas: async () => [],
+    pods: async () => [],
     ask: async () => {
       asked++;
       return loaded(NEXT);

@@ -1,6 +1,6 @@
 import type { ConfigMap, Node, Pod } from 'kubernetes-types/core/v1.d.ts';
 import { BUNDLE_KEY } from '../certrotation/bundle.ts';
-import { formatGoDuration, seconds } from '../kube/duration.ts';
+import { seconds } from '../kube/duration.ts';
 import type { Certificate } from '../pki/certificate.ts';
 import { certificatesIn } from '../pki/pem.ts';
 import type { Edge } from '../trust/graph.ts';
@@ -9,12 +9,12 @@ import { caDigest, decodeReceipts, NODE_RECEIPTS, type NodeReceipt } from '../tr
 import { type Answer, askForAuthorities, type Question } from './ask.ts';
 import { type LookSources, lookAtPresenters } from './look.ts';
 import type { Receipt, ReceiptKind, Receipts, ShownOf } from './receipt.ts';
+import { type RootCaSources, RootCas } from './root-ca.ts';
 import { type Verifier, verifiersOf } from './verifiers.ts';
 import { isWaived } from './waiver.ts';
 
 /** Where evidence is found. */
-export interface EvidenceSources extends LookSources {
-  now(): Date;
+export interface EvidenceSources extends LookSources, RootCaSources {
   /** The revisions that run, or are about to, on each node. */
   revisions(): readonly { readonly nodeName: string; readonly revision: number }[];
   /** The copy of a bundle in a revision. */
@@ -34,10 +34,12 @@ const SHARED_MS = 500;
 /** Finds out who has loaded a CA, and who shows what, by the means that the trust graph names. */
 export class Evidence implements Receipts {
   readonly #sources: EvidenceSources;
+  readonly #rootCas: RootCas;
   readonly #asked = new Map<string, { readonly atMs: number; readonly receipts: Promise<readonly Receipt[]> }>();
 
   constructor(sources: EvidenceSources) {
     this.#sources = sources;
+    this.#rootCas = new RootCas(sources);
   }
 
   of(signer: ObjectRef, ca: Certificate): Promise<readonly Receipt[]> {
@@ -104,10 +106,8 @@ export class Evidence implements Receipts {
           return [receipt(node, 'started', amongst(said, ca, `was started with other CAs`))];
         });
       }
-      case 'rereads': {
-        const finding = publishedFor(this.#sources.bundle(means.bundle), means.withinMs, ca, this.#sources.now());
-        return counted.map(node => receipt(node, 'reloaded', finding));
-      }
+      case 'root-ca':
+        return this.#rootCas.receipts(this.#sources.bundle(means.bundle), means.withinMs, ca);
       case 'nobody':
         return [];
     }
@@ -156,16 +156,6 @@ function inRevision(copy: ConfigMap | undefined, revision: number, ca: Certifica
   return isLoaded
     ? { isLoaded, evidence: `began with revision ${revision}` }
     : missing(`runs revision ${revision}, which does not have it`);
-}
-
-/** A CA is published when it is made: who reads again by itself has had its whole age for that. */
-function publishedFor(bundle: ConfigMap | undefined, withinMs: number, ca: Certificate, now: Date): Finding {
-  if (!holds(bundle, ca)) return missing('it is not published yet');
-  const ageMs = now.getTime() - ca.notBefore.getTime();
-  const needed = formatGoDuration(withinMs);
-  return ageMs > withinMs
-    ? { isLoaded: true, evidence: `reads again within ${needed}` }
-    : missing(`may not have read again yet, which it does within ${needed}`);
 }
 
 function holds(bundle: ConfigMap | undefined, ca: Certificate): boolean {

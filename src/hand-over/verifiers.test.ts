@@ -41,7 +41,7 @@ function textOf(means: Means): string {
       return `agent, ${means.files?.map(file => file.split('/').at(-1)).join() ?? 'process'}`;
     case 'pod':
       return `pod with ${means.bundle.name}`;
-    case 'rereads':
+    case 'root-ca':
       return `reads ${means.bundle.name} again within ${means.withinMs / 1000} s`;
     case 'nobody':
       return `nobody: ${means.why}`;
@@ -140,7 +140,7 @@ describe('every signer of kube-apiserver has somebody who verifies', () => {
       'check-endpoints, node administrator on control-plane: revision with kube-apiserver-server-ca',
       'node administrator on control-plane: agent, localhost.kubeconfig',
     ],
-    'service-network-serving-signer': ['pod on all: reads kube-apiserver-server-ca again within 120 s'],
+    'service-network-serving-signer': ['pod on all: reads kube-apiserver-server-ca again within 390 s'],
     'loadbalancer-serving-signer': [
       'kube-controller-manager on control-plane: pod with kube-apiserver-server-ca',
       'kube-scheduler on control-plane: pod with kube-apiserver-server-ca',

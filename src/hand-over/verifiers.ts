@@ -17,8 +17,8 @@ export type Means =
   | { readonly kind: 'agent'; readonly files: readonly string[] | undefined }
   /** Its pod says with which bundle it was started. */
   | { readonly kind: 'pod'; readonly bundle: ObjectRef }
-  /** It reads again by itself what its node is brought. */
-  | { readonly kind: 'rereads'; readonly withinMs: number; readonly bundle: ObjectRef }
+  /** Its kubelet brings it `kube-root-ca.crt` of its namespace, which it reads again by itself. */
+  | { readonly kind: 'root-ca'; readonly withinMs: number; readonly bundle: ObjectRef }
   /** Nobody can tell: it is named, and not counted. */
   | { readonly kind: 'nobody'; readonly why: string };
 
@@ -62,7 +62,7 @@ function meansOf(graph: TrustGraph, client: Side, held: Holding): Means {
   if (elsewhere !== undefined) {
     if (elsewhere.seenBy === 'agent') return { kind: 'agent', files: undefined };
     if (elsewhere.rereads !== undefined)
-      return { kind: 'rereads', withinMs: elsewhere.rereads.withinMs, bundle: object };
+      return { kind: 'root-ca', withinMs: elsewhere.rereads.withinMs, bundle: object };
     return elsewhere.seenBy === 'pod' ? { kind: 'pod', bundle: object } : nobody(`${elsewhere.by} brings it its CAs`);
   }
   const place = placeOf(graph, client, held);

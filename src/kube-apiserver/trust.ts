@@ -220,9 +220,9 @@ const EDGES: readonly Edge[] = [
         takes: 'watch',
         by: 'kube-controller-manager',
         rereads: {
-          withinMs: minutes(2),
+          withinMs: minutes(6.5),
           source:
-            'a kubelet refreshes mounted ConfigMaps within its sync period of a minute and the minute its cache may be old',
+            'a kubelet looks at each pod anew within its sync period of a minute and up to half of that again; client-go 1.36 reads a CA file again every five minutes',
         },
       },
     },

@@ -82,10 +82,10 @@ export interface Holding {
         readonly by: string;
         /**
          * How one can know what the process has loaded: the agent of its node reports it, or its pod says with which bundle it was
-         * started. Absent: nobody can tell.
+         * started. Absent, and where nothing is said of reading again: nobody can tell.
          */
         readonly seenBy?: 'agent' | 'pod' | undefined;
-        /** It is known to have read again by itself after this long, and who says so. */
+        /** Kubelets bring it as `kube-root-ca.crt` of its namespace, and it is known to have read that again after this long, as the source says. */
         readonly rereads?: { readonly withinMs: number; readonly source: string } | undefined;
       }
     | undefined;

@@ -51,6 +51,7 @@ const RESERVES: Readonly<Record<string, readonly (readonly [right: RegExp, why: 
     ],
     [/^delete configmaps in openshift-kube-apiserver$/, 'a copy whose source is gone, a revision that is pruned'],
     [/^delete configmaps in openshift-(kube-apiserver-operator|config-managed)$/, 'a copy whose source is gone'],
+    [/^list configmaps kube-root-ca.crt$/, 'a hand-over: whether every namespace has the CA'],
     [/^create configmaps in openshift-config$/, 'a rotation day that is given as a flag'],
     [/^get (configmaps|secrets) in openshift-(kube-apiserver-operator|config|config-managed)$/, 'before a write'],
   ],

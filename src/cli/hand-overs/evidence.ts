@@ -18,9 +18,9 @@ export function sourcesFrom(
   graph: TrustGraph,
 ): EvidenceSources {
   const { nodes, configMaps, secrets } = objects;
-  const list: Kube['list'] = async (resource, { namespace } = {}) => ({
+  const list: Kube['list'] = async (resource, { namespace, fieldSelector } = {}) => ({
     metadata: {},
-    items: [...(await source.list(resource, { namespace }))],
+    items: [...(await source.list(resource, { namespace, fieldSelector }))],
   });
   return kubeApiserverEvidence({
     kube: { list },

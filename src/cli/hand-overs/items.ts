@@ -118,7 +118,7 @@ const HOW: Readonly<Record<Exclude<Means['kind'], 'nobody'>, string>> = {
   revision: 'by the revision it began with',
   agent: 'the agent of its node reports it',
   pod: 'its pod says what it was started with',
-  rereads: 'it reads again by itself, and has the time it needs',
+  'root-ca': 'its namespace has it, and it has begun since or has had the time to read it again',
 };
 
 interface Decided {

@@ -2,9 +2,11 @@ import type { ConfigMap, Node, Secret } from 'kubernetes-types/core/v1.d.ts';
 import type { RotationUnit } from '../../certrotation/config.ts';
 import { dataText, TLS_CERT } from '../../certrotation/secret.ts';
 import type { EvidenceSources } from '../../hand-over/evidence.ts';
+import { ROOT_CA } from '../../hand-over/root-ca.ts';
 import type { Clock } from '../../kube/clock.ts';
+import { listAll } from '../../kube/list.ts';
 import type { Kube } from '../../kube/port.ts';
-import { type ObjectKey, PODS } from '../../kube/resource.ts';
+import { CONFIG_MAPS, type ObjectKey, PODS } from '../../kube/resource.ts';
 import { certificatesIn } from '../../pki/pem.ts';
 import { runningRevisions, type StoredNodeStatus } from '../../staticpod/node-status.ts';
 import { CONTROL_PLANE_LABELS } from '../../staticpod/nodes.ts';
@@ -56,6 +58,11 @@ export function kubeApiserverEvidence(options: KubeApiserverEvidence): EvidenceS
     now: () => options.clock.now(),
     bundle: ({ namespace, name }) => options.configMap({ namespace, name }),
     copyOf: async ({ namespace, name }, revision) => options.configMap({ namespace, name: copyName(name, revision) }),
+    rootCas: async () => {
+      const { items } = await listAll(kube, CONFIG_MAPS, { fieldSelector: `metadata.name=${ROOT_CA}` });
+      return items.filter(({ metadata }) => metadata?.name === ROOT_CA);
+    },
+    pods: async () => (await listAll(kube, PODS)).items,
     podsOf: async process => {
       const { items } = await kube.list(PODS, { namespace: MANAGERS_NAMESPACE });
       return items.filter(({ metadata }) => metadata?.name?.startsWith(`${process}-`));
