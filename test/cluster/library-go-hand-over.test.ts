@@ -12,6 +12,7 @@ import { loadSecret } from '../../src/certrotation/secret.ts';
 import { FORCED } from '../../src/cli/forced.ts';
 import { nextKey, previousKey } from '../../src/hand-over/family.ts';
 import { TAKEN_BACK, TURNED_ROUND } from '../../src/hand-over/names.ts';
+import type { Receipt } from '../../src/hand-over/receipt.ts';
 import { syncByReceipts } from '../../src/hand-over/sync.ts';
 import { days } from '../../src/kube/duration.ts';
 import { getIfPresent } from '../../src/kube/get.ts';
@@ -76,14 +77,21 @@ for (const controller of FAMILIES) {
   });
 }
 
-/** What there was after a write of ours, and what verifiers had loaded then. */
+/** What there was after a write of ours, and what processes had loaded then. */
 interface Moment {
   readonly title: string;
   readonly objects: ReadonlyMap<string, KubeObject>;
-  readonly loaded: readonly Certificate[];
+  readonly loaded: Loaded;
 }
 
-/** The family of one signer, on both sides, with verifiers that load the bundle when they are told to. */
+interface Loaded {
+  /** Those who verify accept what these have signed. */
+  readonly bundle: readonly Certificate[];
+  /** What the others show. */
+  readonly leaves: readonly Certificate[];
+}
+
+/** The family of one signer, on both sides, with processes that load bundle and leaves when they are told to. */
 class World {
   readonly kube: Kube;
   readonly theirs: Bench['theirs'];
@@ -92,7 +100,7 @@ class World {
   readonly #bench: Bench;
   readonly #units: Bench['units'];
   readonly moments: Moment[] = [];
-  #loaded: readonly Certificate[] = [];
+  #loaded: Loaded = { bundle: [], leaves: [] };
   #isRemembering = true;
 
   static async begin(controller: string, bench: Bench): Promise<World> {
@@ -112,9 +120,9 @@ class World {
     this.#units = bench.units.filter(unit => unit.signer.name === signer.name);
   }
 
-  /** Everybody has the bundle of this moment, and nothing else. */
+  /** Everybody has the bundle and the leaves of this moment, and nothing else. */
   async load(): Promise<void> {
-    this.#loaded = await this.bundle();
+    this.#loaded = { bundle: await this.bundle(), leaves: await this.leaves() };
   }
 
   /** Passes of ours over all units until nothing changes. */
@@ -123,15 +131,12 @@ class World {
     const sync = syncByReceipts(this.#units, {
       dayMs: days(1),
       receipts: {
-        of: async (_, ca) => [
-          {
-            verifier: 'a server',
-            node: 'master-0',
-            kind: 'asked',
-            isLoaded: this.#loaded.some(({ der }) => der.equals(ca.der)),
-            evidence: 'said so',
-            isWaived: false,
-          },
+        of: async (_, ca) => [receipt('a server', includes(this.#loaded.bundle, ca))],
+        shown: async (_, { current }) => [
+          receipt(
+            'a client',
+            this.#loaded.leaves.every(leaf => isSignedBy(leaf, current.publicKey)),
+          ),
         ],
       },
     });
@@ -193,10 +198,12 @@ class World {
 
   async #assertAccepted(when: string): Promise<void> {
     const bundle = await this.bundle();
-    for (const leaf of await this.leaves()) {
+    // Some processes show what they had loaded, others what there is now.
+    for (const leaf of [...this.#loaded.leaves, ...(await this.leaves())]) {
+      const who = `${leaf.subject.commonName} of ${leaf.issuer.commonName}`;
       const isBy = (ca: Certificate) => isSignedBy(leaf, ca.publicKey);
-      assert.ok(this.#loaded.some(isBy), `${when}: ${leaf.subject.commonName} of ${leaf.issuer.commonName} is refused`);
-      assert.ok(bundle.some(isBy), `${when}: the CA of ${leaf.subject.commonName} is not in the bundle`);
+      assert.ok(this.#loaded.bundle.some(isBy), `${when}: ${who} is refused`);
+      assert.ok(bundle.some(isBy), `${when}: the CA of ${who} is not in the bundle`);
     }
   }
 
@@ -263,6 +270,10 @@ class World {
       },
     });
   }
+}
+
+function receipt(verifier: string, isLoaded: boolean): Receipt {
+  return { verifier, node: 'master-0', kind: 'asked', isLoaded, evidence: 'said so', isWaived: false };
 }
 
 function includes(all: readonly Certificate[], { der }: Certificate): boolean {
