@@ -1,5 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { type Counts, readCounts } from './counts.ts';
 
@@ -17,7 +20,7 @@ const FLAGS: readonly string[] = [
   `--test-reporter=${import.meta.resolve('./reporter.ts')}`,
 ];
 
-/** Who is told to end has this long to say what it was at, and its output to arrive. */
+/** Who is told to end has this long to say what it was at. */
 const LAST_WORDS_MS = 5000;
 
 /** Process groups of what has begun and not ended. */
@@ -30,13 +33,15 @@ process.once('exit', () => running.forEach(killGroup));
  */
 export async function runApart(name: string, files: readonly string[], signal: AbortSignal): Promise<Outcome> {
   if (signal.aborted) return { ...NOTHING, failed: 1, text: `FAILED ${name}: not begun in time` };
-  const child = spawn(process.execPath, [...FLAGS, ...files], { detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  // Files take everything at once. A process that is ended when its tests are done loses what waits for a reader, and a few hundred short
+  // lines fill a pipe: on a busy machine nobody reads for that long.
+  const folder = mkdtempSync(join(tmpdir(), 'rotunda-output-'));
+  const [stdout, stderr] = ['stdout', 'stderr'].map(stream => join(folder, stream)) as [string, string];
+  const outputs = [stdout, stderr].map(path => openSync(path, 'ax', 0o600)) as [number, number];
+  const child = spawn(process.execPath, [...FLAGS, ...files], { detached: true, stdio: ['ignore', ...outputs] });
+  for (const file of outputs) closeSync(file);
   const group = child.pid as number;
   running.add(group);
-  const output = { stdout: '', stderr: '' };
-  for (const stream of ['stdout', 'stderr'] as const)
-    child[stream].setEncoding('utf8').on('data', (part: string) => (output[stream] += part));
-  const closed = once(child, 'close');
   const stop = () => {
     child.kill('SIGTERM');
     void setTimeout(LAST_WORDS_MS).then(() => running.has(group) && killGroup(group));
@@ -47,12 +52,14 @@ export async function runApart(name: string, files: readonly string[], signal: A
   const left = processesOf(group).map(command => `left behind by ${name}: ${command}`);
   killGroup(group);
   running.delete(group);
-  await Promise.race([closed, setTimeout(LAST_WORDS_MS)]);
 
-  const lines = output.stdout.trimEnd().split('\n');
+  const [lines, errors] = [stdout, stderr].map(path => readFileSync(path, 'utf8').trimEnd().split('\n')) as [
+    string[],
+    string[],
+  ];
+  rmSync(folder, { recursive: true, force: true });
   const counts = readCounts(lines.at(-1) ?? '');
-  const text = (...more: string[]) =>
-    [...output.stderr.trimEnd().split('\n'), ...more, ...left].filter(Boolean).join('\n');
+  const text = (...more: string[]) => [...errors, ...more, ...left].filter(Boolean).join('\n');
   if (counts !== undefined) return { ...counts, text: text(...lines.slice(0, -1)) };
   // Whoever ends without the last line has failed, whatever was said before.
   const failure = `FAILED ${name}: ended with ${code ?? killedBy} before it was done`;

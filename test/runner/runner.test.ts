@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { startTimeOf } from '../../src/local/process.ts';
 import { end } from '../tools/child.ts';
-import { eventually } from '../tools/eventually.ts';
+import { eventually, PATIENCE_MS } from '../tools/eventually.ts';
 import { type Outcome, runApart } from './run-apart.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'rotunda-runner-'));
@@ -31,6 +31,11 @@ async function runUntil(note: string, name: string, code: string): Promise<Outco
   await eventually(note, () => existsSync(join(dir, note)));
   over.abort();
   return outcome;
+}
+
+/** Nothing else happens in this process meanwhile. */
+function pause(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 const counts = ({ passed, failed, skipped }: Outcome) => [passed, failed, skipped];
@@ -69,6 +74,20 @@ describe('the test command', () => {
   test('a file whose tests are done is over, whatever keeps its process alive', async () => {
     const outcome = await run('alive', `test('is done', () => {}); setInterval(() => {}, 1000);`);
     assert.deepEqual(counts(outcome), [1, 0, 0]);
+  });
+
+  test('what a file says last arrives, though nobody listens while it says it', async () => {
+    const outcome = run(
+      'talks',
+      `const wait = ms => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+       test('talks', () => { note('talking'); wait(500); for (let i = 0; i < 5000; i++) process.stdout.write('line ' + i + '\\n'); });`,
+    );
+    // As on a busy machine: this process gets no turn until that one is over.
+    const started = performance.now();
+    while (!existsSync(join(dir, 'talking')) && performance.now() - started < PATIENCE_MS) pause(10);
+    pause(2000);
+    assert.deepEqual(counts(await outcome), [1, 0, 0]);
+    assert.match((await outcome).text, /^line 4999$/m);
   });
 
   test('time is over: the test is named that did not end', async () => {

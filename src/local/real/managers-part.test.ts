@@ -42,6 +42,7 @@ test('each manifest names the bundle that whoever starts with it finds, and that
     controlPlane: [{ root, name: 'master-0', runner: () => undefined }],
     log: silentLog,
     signal: stop.signal,
+    patiently: <T>(work: () => Promise<T>) => work(),
     changed() {},
   };
   const { ended } = await managersPart('/tokens').start(context as unknown as PartContext);
