@@ -44,3 +44,8 @@ export function roleOf(labels: Record<string, string> | undefined): CertificateR
   const value = labels?.[MANAGED_CERTIFICATE_TYPE];
   return value === 'signer' || value === 'ca-bundle' || value === 'target' ? value : 'unknown';
 }
+
+/** When somebody last asked for a new certificate with a command of ours. */
+export const REQUESTED_AT = 'rotunda.dev/requested-at';
+/** On a signer: names of earlier seconds may have been given to a CA that no object holds any more. */
+export const NAME_FREE_AT = 'rotunda.dev/name-free-at';

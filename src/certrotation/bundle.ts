@@ -4,7 +4,7 @@ import { mergeBundle, unexpired } from '../pki/bundle.ts';
 import type { Certificate } from '../pki/certificate.ts';
 import { describeCertificates } from '../pki/describe.ts';
 import { isPkiError } from '../pki/error.ts';
-import { encodeCertificates, readCertificates } from '../pki/pem.ts';
+import { certificatesIn, encodeCertificates, readCertificates } from '../pki/pem.ts';
 import { MANAGED_CERTIFICATE_TYPE } from './annotations.ts';
 import type { BundleConfig } from './config.ts';
 import type { Fail, Keep } from './decision.ts';
@@ -146,4 +146,12 @@ function whyRewrite(
   if (signer.dropped !== undefined && holds(signer.dropped)) return 'a next signer that was taken back leaves';
   if (unexpired(stored, now).length < stored.length) return 'expired certificates leave';
   return 'the text is not in canonical form';
+}
+
+/** What a bundle holds; nothing where it is not there or cannot be read. */
+export async function heldIn(
+  { namespace, name }: Pick<BundleConfig, 'namespace' | 'name'>,
+  { objects }: Pick<Rotation, 'objects'>,
+): Promise<readonly Certificate[]> {
+  return certificatesIn((await objects.read(CONFIG_MAPS, { namespace, name }))?.data?.[BUNDLE_KEY]);
 }

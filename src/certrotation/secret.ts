@@ -81,3 +81,11 @@ export function withCertificate(
 function base64(text: string): string {
   return Buffer.from(text, 'latin1').toString('base64');
 }
+
+/** The Secret with other annotations, undefined taking one away; the same one where nothing changes. */
+export function withAnnotations(secret: Secret, changes: Readonly<Record<string, string | undefined>>): Secret {
+  const before = annotationsOf(secret);
+  if (Object.entries(changes).every(([name, value]) => before[name] === value)) return secret;
+  const kept = Object.entries({ ...before, ...changes }).filter(([, value]) => value !== undefined);
+  return { ...secret, metadata: { ...secret.metadata, annotations: Object.fromEntries(kept) as Annotations } };
+}

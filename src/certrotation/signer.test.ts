@@ -3,8 +3,9 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { days, seconds } from '../kube/duration.ts';
 import { SECRETS } from '../kube/resource.ts';
+import type { Certificate } from '../pki/certificate.ts';
 import { PkiError } from '../pki/error.ts';
-import { type Annotations, NOT_AFTER, NOT_BEFORE } from './annotations.ts';
+import { type Annotations, NAME_FREE_AT, NOT_AFTER, NOT_BEFORE } from './annotations.ts';
 import { rotationUnit } from './config.ts';
 import { CertRotationError } from './error.ts';
 import { decideSigner, decideSignerByAnnotations, ensureSigner } from './signer.ts';
@@ -25,6 +26,34 @@ test('recovery leaves a request alone as long as the certificate is good: who an
   });
   assert.equal(decideSigner(forced, policy, at(901)).action, 'regenerate');
   assert.equal(decideSigner({ ...forced, data: {} }, policy, NOW).action, 'regenerate');
+});
+
+test('no two signers have one name, also when they are made within a second', async () => {
+  const rotation = testRotation();
+  const names: string[] = [];
+  const made: Certificate[] = [];
+  for (let round = 0; round < 3; round++) {
+    const result = await ensureSigner(SIGNER, rotation, undefined, async () => made);
+    assert.ok(result.outcome === 'ready' && result.regenerated);
+    const [ca] = result.signer.chain as [Certificate];
+    made.push(ca);
+    names.push(ca.subject.commonName);
+    await rotation.kube.delete(SECRETS, { namespace: SIGNER.namespace, name: SIGNER.name });
+  }
+  const [first] = names.map(name => Number(name.split('@')[1]));
+  assert.equal(first, Math.floor(NOW.getTime() / 1000));
+  assert.deepEqual(
+    names.map(name => Number(name.split('@')[1])),
+    [first, (first ?? 0) + 1, (first ?? 0) + 2],
+  );
+  const noted = { ...secretOf(await testCA('ca', -1000, -10)) };
+  const metadata = { namespace: SIGNER.namespace, name: SIGNER.name, annotations: { [NAME_FREE_AT]: '1' } };
+  await rotation.kube.create(SECRETS, { ...noted, metadata });
+  const later = await ensureSigner(SIGNER, rotation);
+  assert.ok(
+    later.outcome === 'ready' && later.signer.chain[0]?.subject.commonName.endsWith(`@${first}`),
+    'no name of the past',
+  );
 });
 
 describe('signer decisions (spec 10, 4.1 and 4.2)', () => {

@@ -1,7 +1,9 @@
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { type CertificateAndKey, requireCA } from '../pki/authority.ts';
+import type { Certificate } from '../pki/certificate.ts';
 import { issueSigner } from '../pki/issue.ts';
-import { type Annotations } from './annotations.ts';
+import { certificatesIn } from '../pki/pem.ts';
+import { type Annotations, NAME_FREE_AT } from './annotations.ts';
 import { type RotationPolicy, requireValidPolicy, type SignerConfig } from './config.ts';
 import {
   type Decision,
@@ -16,7 +18,15 @@ import {
 } from './decision.ts';
 import { decidePrepared, prepareSecret, type Rotation } from './ensure.ts';
 import { storeSecret } from './recreate.ts';
-import { annotationsOf, DEFAULT_KEY_ALGORITHM, loadSecret, withCertificate } from './secret.ts';
+import {
+  annotationsOf,
+  DEFAULT_KEY_ALGORITHM,
+  dataText,
+  loadSecret,
+  TLS_CERT,
+  withAnnotations,
+  withCertificate,
+} from './secret.ts';
 
 export type SignerResult =
   | {
@@ -86,11 +96,15 @@ export interface SignerChoice {
   readonly annotations?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
+/** The other CAs of a family, whose names a new one must not have; read when there is to be a new one. */
+export type OthersOfFamily = () => Promise<readonly Certificate[]>;
+
 /** Makes sure of the signer (spec 10, 7.1). Throws when the stored one cannot be used. */
 export async function ensureSigner(
   config: SignerConfig,
   rotation: Rotation,
   choice?: SignerChoice,
+  others: OthersOfFamily = async () => [],
 ): Promise<SignerResult> {
   requireValidPolicy(config);
   const now = rotation.clock.now();
@@ -100,7 +114,9 @@ export async function ensureSigner(
   const decision = choice === undefined ? byRules : decideByChoice(byRules, choice, now);
   let wanted = prepared.secret;
   if (decision.action === 'regenerate') {
-    const pair = typeof choice?.pair === 'object' ? choice.pair : await newSigner(config, rotation, decision.reason);
+    const make = async () =>
+      newSigner(config, rotation, decision.reason, { before: prepared.before, others: await others() });
+    const pair = typeof choice?.pair === 'object' ? choice.pair : await make();
     wanted = withCertificate(wanted, pair, 'signer', config.refreshMs);
     if (choice?.annotations !== undefined) wanted = withAnnotations(wanted, choice.annotations);
   }
@@ -124,7 +140,7 @@ export async function newSigner(
   { namespace, name, validityMs, keyAlgorithm = DEFAULT_KEY_ALGORITHM }: SignerConfig,
   { clock, events, keys }: Rotation,
   reason: string,
-  taken: readonly string[] = [],
+  { before, others }: { readonly before: Secret | undefined; readonly others: readonly Certificate[] },
 ): Promise<CertificateAndKey> {
   events.event(
     'Normal',
@@ -132,19 +148,34 @@ export async function newSigner(
     `"${name}" in "${namespace}" requires a new signing cert/key pair: ${reason}`,
   );
   const now = clock.now();
-  let second = Math.floor(now.getTime() / 1000);
-  while (taken.includes(`${namespace}_${name}@${second}`)) second++;
-  const commonName = `${namespace}_${name}@${second}`;
+  const prefix = `${namespace}_${name}@`;
+  const known = [...others, ...certificatesIn(before && dataText(before, TLS_CERT))];
+  const second = freeSecond(now, before && annotationsOf(before)[NAME_FREE_AT], known, prefix);
+  const commonName = `${prefix}${second}`;
   return issueSigner({ commonName, lifetimeMs: validityMs, now, keys, algorithm: keyAlgorithm });
 }
+
+/** The first second from now on whose name nobody has had (spec 90: servers name the CAs they have loaded, and no more than that). */
+function freeSecond(now: Date, freeAt: string | undefined, others: readonly Certificate[], prefix: string): number {
+  const names = new Set(others.map(({ subject }) => subject.commonName));
+  const first = Math.floor(now.getTime() / 1000);
+  const wanted = /^\d{1,15}$/.test(freeAt ?? '') ? Number(freeAt) : first;
+  // A note from a clock that went wrong must not name signers for years to come.
+  let second = wanted > first && wanted - first <= FURTHEST_NAME_SECONDS ? wanted : first;
+  while (names.has(`${prefix}${second}`)) second++;
+  return second;
+}
+
+/** The second from which on names are free when this CA is forgotten; undefined: its name has none. */
+export function nameFreeAfter({ subject }: Certificate): string | undefined {
+  const [, second] = /@(\d{1,15})$/.exec(subject.commonName) ?? [];
+  return second === undefined ? undefined : String(Number(second) + 1);
+}
+
+const FURTHEST_NAME_SECONDS = 3600;
 
 function decideByChoice(byRules: Decision, { pair }: SignerChoice, now: Date): Decision {
   if (pair !== 'keep') return regenerate('HO-1', 'the next signer takes over');
   if (byRules.action !== 'regenerate') return byRules;
   return { action: 'keep', until: now, nextRule: byRules.rule, nextReason: byRules.reason };
-}
-
-function withAnnotations(secret: Secret, changes: NonNullable<SignerChoice['annotations']>): Secret {
-  const entries = Object.entries({ ...annotationsOf(secret), ...changes }).filter(([, value]) => value !== undefined);
-  return { ...secret, metadata: { ...secret.metadata, annotations: Object.fromEntries(entries) as Annotations } };
 }

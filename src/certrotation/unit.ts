@@ -1,4 +1,4 @@
-import { ensureBundle } from './bundle.ts';
+import { ensureBundle, heldIn } from './bundle.ts';
 import type { RotationUnit } from './config.ts';
 import type { Rotation } from './ensure.ts';
 import { ensureSigner } from './signer.ts';
@@ -23,7 +23,9 @@ export async function syncUnit(unit: RotationUnit, rotation: Rotation): Promise<
   const { locks } = rotation;
   const regenerated: ('signer' | 'bundle' | 'target')[] = [];
 
-  const s = await locks.run(`secret/${signer.namespace}/${signer.name}`, () => ensureSigner(signer, rotation));
+  const s = await locks.run(`secret/${signer.namespace}/${signer.name}`, () =>
+    ensureSigner(signer, rotation, undefined, () => heldIn(bundle, rotation)),
+  );
   if (s.outcome === 'lost') return { outcome: 'lost', object: 'signer' };
   if (s.regenerated) regenerated.push('signer');
 

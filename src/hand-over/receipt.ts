@@ -39,10 +39,24 @@ export interface ShownOf {
   readonly retiring: readonly Certificate[];
 }
 
+/** What is noted on a Secret, for people. */
+export function noteOf(receipts: readonly Receipt[]): string {
+  return JSON.stringify(
+    receipts.map(({ verifier, node, kind, evidence, isLoaded, isWaived }) => ({
+      verifier,
+      node,
+      kind,
+      evidence,
+      isLoaded,
+      ...(isWaived && { isWaived }),
+    })),
+  );
+}
+
 /** More than this nobody has noted. */
 const LONGEST_TEXT = 256 * 1024;
 
-/** What stands on the Secret of a next signer, as its operator noted it; undefined: nothing, or nothing that can be understood. */
+/** What stands on a Secret, as the operator of its signer noted it; undefined: nothing, or nothing that can be understood. */
 export function notedReceipts(text: string | undefined): Receipt[] | undefined {
   if (text === undefined || text.length > LONGEST_TEXT) return undefined;
   try {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NOT_AFTER } from '../certrotation/annotations.ts';
+import { NOT_AFTER, REQUESTED_AT } from '../certrotation/annotations.ts';
 import { BUNDLE_KEY } from '../certrotation/bundle.ts';
 import type { RotationUnit } from '../certrotation/config.ts';
 import { annotationsOf, loadSecret } from '../certrotation/secret.ts';
@@ -13,7 +13,7 @@ import type { Certificate } from '../pki/certificate.ts';
 import { encodeCertificates, readCertificates } from '../pki/pem.ts';
 import { caDigest } from '../trust/receipts.ts';
 import { PRESENTERS, RECEIPTS, SHOWN, TAKEN_BACK, TOOK, TURNED_ROUND } from './names.ts';
-import type { Receipt, ShownOf } from './receipt.ts';
+import { notedReceipts, type Receipt, type ShownOf } from './receipt.ts';
 import { syncByReceipts } from './sync.ts';
 
 const OTHER: RotationUnit = { ...UNIT, name: 'Other', target: { ...UNIT.target, name: 'other' } };
@@ -425,4 +425,81 @@ test('signing lasts until everybody shows it; that is noted, and then nobody loo
   const { looked } = world;
   await world.settle();
   assert.equal(world.looked, looked);
+});
+
+test('no two generations have one name, also when the first was taken back within the second', async () => {
+  const world = await steady();
+  const names = [(await world.certificate('signer')).subject.commonName];
+  for (let round = 0; round < 4; round++) {
+    await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+    await world.settle();
+    names.push((await world.certificate('signer-next')).subject.commonName);
+    await world.annotate('signer-next', { [TAKEN_BACK]: NOW.toISOString() });
+    await world.settle();
+    assert.equal((await world.bundle()).length, 1);
+  }
+  assert.equal(new Set(names).size, names.length, names.join());
+});
+
+test('a signer that is replaced in place has a name of its own too', async () => {
+  const world = await steady();
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.settle();
+  await world.annotate('signer-next', { [TAKEN_BACK]: NOW.toISOString() });
+  await world.rotation.kube.delete(SECRETS, { namespace: 'ns', name: 'signer' });
+  await world.pass();
+  const names = (await world.bundle()).map(({ subject }) => subject.commonName);
+  assert.equal(new Set(names).size, names.length, names.join());
+  assert.ok(names.length > 1);
+});
+
+test('what was asked for after a take-back is not forgotten with it', async () => {
+  const world = await steady();
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration', [REQUESTED_AT]: at(61).toISOString() });
+  await world.settle();
+  const first = await world.certificate('signer-next');
+  await world.annotate('signer-next', { [TAKEN_BACK]: at(62).toISOString() });
+  await world.annotate('signer', { [REQUESTED_AT]: at(62.5).toISOString() });
+  await world.settle();
+  const second = await world.certificate('signer-next');
+  assert.ok(!second.der.equals(first.der));
+  assert.ok(!(await world.bundle()).some(({ der }) => der.equals(first.der)));
+});
+
+test('turned round and taken back, it does not begin again by itself', async () => {
+  const world = await steady();
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.settle();
+  await world.load('a', 'b');
+  await world.settle();
+  world.loaded.set('a', new Set());
+  await world.annotate('signer', { [TURNED_ROUND]: at(61).toISOString() });
+  await world.settle();
+  await world.annotate('signer-next', { [TAKEN_BACK]: at(62).toISOString() });
+  await world.settle();
+  assert.equal(await world.secret('signer-next'), undefined);
+  assert.equal(annotationsOf((await world.secret('signer'))!)[TURNED_ROUND], undefined);
+});
+
+test('who is waited for is noted also for a signer that somebody else put in place, as long as leaves wait for it', async () => {
+  const world = await steady();
+  const leaves = await world.issuers();
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.rotation.kube.delete(SECRETS, { namespace: 'ns', name: 'signer' });
+  await syncUnit(UNIT, world.rotation);
+  await world.load('a');
+  await world.settle();
+  assert.deepEqual(await world.issuers(), leaves, 'b has not loaded it');
+  const noted = async () => annotationsOf((await world.secret('signer'))!)[RECEIPTS];
+  assert.deepEqual(
+    notedReceipts(await noted())?.map(({ verifier, isLoaded }) => [verifier, isLoaded]),
+    [
+      ['a', true],
+      ['b', false],
+    ],
+  );
+  await world.load('b');
+  await world.settle();
+  assert.notDeepEqual(await world.issuers(), leaves);
+  assert.equal(await noted(), undefined);
 });

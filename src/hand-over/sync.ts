@@ -1,13 +1,16 @@
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
-import { GATE_OVERRIDE, NOT_AFTER, NOT_BEFORE } from '../certrotation/annotations.ts';
 import { ensureBundle } from '../certrotation/bundle.ts';
 import type { RotationUnit } from '../certrotation/config.ts';
-import type { CertCreator } from '../certrotation/creator.ts';
-import { regenerate } from '../certrotation/decision.ts';
 import type { Rotation } from '../certrotation/ensure.ts';
-import { annotationsOf, TLS_CERT, TLS_KEY, TLS_SECRET, withCertificate } from '../certrotation/secret.ts';
+import {
+  annotationsOf,
+  TLS_CERT,
+  TLS_KEY,
+  TLS_SECRET,
+  withAnnotations,
+  withCertificate,
+} from '../certrotation/secret.ts';
 import { ensureSigner, newSigner, type SignerChoice } from '../certrotation/signer.ts';
-import { signerChanged } from '../certrotation/signer-change.ts';
 import { store } from '../certrotation/store.ts';
 import { ensureTarget } from '../certrotation/target.ts';
 import type { Sync, SyncResult } from '../certrotation/unit.ts';
@@ -29,8 +32,10 @@ import {
   readFamily,
   stateOf,
 } from './family.ts';
+import { followingSigner } from './following.ts';
+import { withoutRequest } from './forget.ts';
 import { BECAUSE, BESIDE, PRESENTERS, RECEIPTS, SHOWN, SINCE, TOOK, TURNED_ROUND } from './names.ts';
-import type { Receipt, Receipts } from './receipt.ts';
+import { noteOf, type Receipt, type Receipts } from './receipt.ts';
 
 /** How a new signer comes to sign: when everybody has loaded it, or after upstream's wait (spec 10, T-8). */
 export type HandOverMode = 'receipts' | 'clock';
@@ -170,19 +175,22 @@ class Pass {
       case 'promote':
         return this.#promote(objects, state, decision, since ?? now);
       case 'replace':
-        return this.#keep(undefined, decision);
+        return this.#keep(undefined, decision, { others: othersIn(state) });
       case 'discard':
-        if (state.isTakenBack && !(await this.#forgetRequest(objects, state))) return undefined;
+        if (!(await this.#forgetRequest(objects, state))) return undefined;
         return this.#keep('keep', decision, { dropped: state.next?.chain[0], clears: objects.next });
       case 'clear':
+        if (state.isTakenBack && !(await this.#forgetRequest(objects, state))) return undefined;
         return this.#keep('keep', decision, { clears: objects.next });
       case 'retire':
         return this.#retire(objects, state, decision);
       case 'nothing': {
         const waiting =
           decision.phase === 'Distributing' || decision.leaves === 'hold' || decision.waitingFor.length > 0;
-        if (decision.phase === 'Distributing') await this.#note(objects.next, RECEIPTS, this.#receiptsOf(state.next));
-        else if (!(await this.#note(objects.signer, PRESENTERS, this.#shown?.sights))) return undefined;
+        if (decision.phase === 'Distributing') {
+          const receipts = this.#receiptsOf(state.next?.chain[0]);
+          if (receipts !== undefined) await this.#note(objects.next, { [RECEIPTS]: receipts });
+        } else if (!(await this.#noteOnSigner(objects.signer, state, decision))) return undefined;
         const waitedMs = now.getTime() - (since ?? now).getTime();
         const againMs = Math.min(LONGEST_WAIT_MS, Math.max(SHORTEST_WAIT_MS, waitedMs / 10));
         const until = waiting ? new Date(now.getTime() + againMs) : undefined;
@@ -200,7 +208,8 @@ class Pass {
     annotations?: SignerChoice['annotations'],
   ): Promise<SignerStep | undefined> {
     const choice = pair && { pair, annotations };
-    const result = await ensureSigner(this.#family.signer, this.#rotation, choice);
+    const others = async () => step.others ?? [];
+    const result = await ensureSigner(this.#family.signer, this.#rotation, choice, others);
     if (result.outcome === 'lost') return undefined;
     const until = step.until ?? (result.decision.action === 'keep' ? result.decision.until : undefined);
     return { ...step, until, decision, current: result.signer, regenerated: result.regenerated };
@@ -209,9 +218,9 @@ class Pass {
   async #begin(objects: FamilyObjects, state: FamilyState, decision: FamilyDecision): Promise<SignerStep | undefined> {
     const { signer } = this.#family;
     const now = this.#rotation.clock.now();
-    const taken = [state.current, state.next?.chain[0], ...state.retiring].map(ca => ca?.subject.commonName ?? '');
     const back = state.isTurnedRound ? state.previous : undefined;
-    const pair = back ?? (await newSigner(signer, this.#rotation, decision.because, taken));
+    const names = { before: objects.signer, others: othersIn(state) };
+    const pair = back ?? (await newSigner(signer, this.#rotation, decision.because, names));
     const before: Secret = objects.next ?? { metadata: nextKey(signer) };
     const made = withCertificate({ ...before, type: TLS_SECRET }, pair, 'signer', signer.refreshMs);
     // Nothing on it that upstream takes for the mark of a signer of its own (HO-4).
@@ -244,7 +253,7 @@ class Pass {
       next,
       decision,
       { clears: objects.next },
-      { [TOOK]: took, [TURNED_ROUND]: undefined, [PRESENTERS]: undefined },
+      { [TOOK]: took, [TURNED_ROUND]: undefined, [RECEIPTS]: undefined, [PRESENTERS]: undefined },
     );
     if (step === undefined) return undefined;
     const name = `"${signer.name}" in "${signer.namespace}"`;
@@ -267,14 +276,10 @@ class Pass {
     return (await store(SECRETS, previous, wanted, this.#rotation)) !== undefined;
   }
 
-  /** What was asked for and taken back would be asked for again by its own words. False: another writer was first. */
-  async #forgetRequest({ signer }: FamilyObjects, { current }: FamilyState): Promise<boolean> {
-    if (signer === undefined || current === undefined) return true;
-    const annotations = annotationsOf(signer);
-    if ([NOT_BEFORE, NOT_AFTER].every(name => parseRfc3339(annotations[name] ?? '') !== undefined)) return true;
-    const dates = { [NOT_BEFORE]: formatRfc3339(current.notBefore), [NOT_AFTER]: formatRfc3339(current.notAfter) };
-    const wanted = { ...signer, metadata: { ...signer.metadata, annotations: { ...annotations, ...dates } } };
-    return (await store(SECRETS, signer, wanted, this.#rotation)) !== undefined;
+  /** False: another writer was first. */
+  async #forgetRequest({ signer, next }: FamilyObjects, state: FamilyState): Promise<boolean> {
+    if (signer === undefined || next === undefined) return true;
+    return (await store(SECRETS, signer, withoutRequest(signer, next, state), this.#rotation)) !== undefined;
   }
 
   #tellLeftBehind({ namespace, name }: { namespace: string; name: string }, { leftBehind }: FamilyDecision): void {
@@ -290,26 +295,34 @@ class Pass {
     { current }: FamilyState,
     decision: FamilyDecision,
   ): Promise<SignerStep | undefined> {
-    const { [PRESENTERS]: _, ...annotations } = signer === undefined ? {} : annotationsOf(signer);
-    const noted = { ...annotations, [SHOWN]: caDigest(current as Certificate) };
-    const wanted = { ...signer, metadata: { ...signer?.metadata, annotations: noted } };
+    const notes = { [SHOWN]: caDigest(current as Certificate), [RECEIPTS]: undefined, [PRESENTERS]: undefined };
+    const wanted = withAnnotations(signer as Secret, notes);
     if ((await store(SECRETS, signer, wanted, this.#rotation)) === undefined) return undefined;
     return this.#keep('keep', decision);
   }
 
-  #receiptsOf(next: FamilyState['next']): readonly Receipt[] | undefined {
-    return next && this.#receipts.get(caDigest(next.chain[0] as Certificate));
+  #receiptsOf(ca: Certificate | undefined): readonly Receipt[] | undefined {
+    return ca && this.#receipts.get(caDigest(ca));
+  }
+
+  /** Who is waited for without a next signer: for leaves of one that somebody else put in place, or for what is shown. */
+  #noteOnSigner(signer: Secret | undefined, { current }: FamilyState, decision: FamilyDecision): Promise<boolean> {
+    const isHeld = decision.leaves === 'hold';
+    const isForPresenters = !isHeld && decision.waitingFor.length > 0;
+    return this.#note(signer, {
+      [RECEIPTS]: isHeld ? this.#receiptsOf(current) : undefined,
+      [PRESENTERS]: isForPresenters ? this.#shown?.sights : undefined,
+    });
   }
 
   /** Who has answered stands on the Secret, for people; only what changed is written. False: another writer was first. */
-  async #note(secret: Secret | undefined, name: string, receipts: readonly Receipt[] | undefined): Promise<boolean> {
-    if (secret === undefined || receipts === undefined) return true;
-    const text = JSON.stringify(
-      receipts.map(({ isLoaded, isWaived, ...receipt }) => ({ ...receipt, isLoaded, ...(isWaived && { isWaived }) })),
-    );
-    if (annotationsOf(secret)[name] === text) return true;
-    const annotations = { ...annotationsOf(secret), [name]: text };
-    const wanted = { ...secret, metadata: { ...secret.metadata, annotations } };
+  async #note(
+    secret: Secret | undefined,
+    notes: Readonly<Record<string, readonly Receipt[] | undefined>>,
+  ): Promise<boolean> {
+    if (secret === undefined) return true;
+    const texts = Object.entries(notes).map(([name, receipts]) => [name, receipts && noteOf(receipts)]);
+    const wanted = withAnnotations(secret, Object.fromEntries(texts));
     // Refused, it costs nothing but the sight of it.
     return (await store(SECRETS, secret, wanted, this.#rotation).catch(() => secret)) !== undefined;
   }
@@ -333,7 +346,13 @@ interface SignerStep {
   /** The Secret of a next signer that is not needed any more. */
   readonly clears?: Secret | undefined;
   readonly until?: Date | undefined;
+  /** The CAs whose names a new signer must not have. */
+  readonly others?: readonly Certificate[] | undefined;
   readonly regenerated: boolean;
+}
+
+function othersIn({ bundle, next, previous }: FamilyState): Certificate[] {
+  return [...bundle, ...[next, previous].flatMap(pair => pair?.chain[0] ?? [])];
 }
 
 /** The CAs whose receipts decide: that of next, if it is to sign, and that of current as long as a leaf is not its own. */
@@ -360,32 +379,4 @@ function signedSince({ leaves }: FamilyState, { waitingFor }: FamilyDecision): D
 function sinceOf(next: Secret | undefined): Date | undefined {
   const since = next && parseRfc3339(annotationsOf(next)[SINCE] ?? '');
   return since && floorToMs(since);
-}
-
-/** Reasons to make a leaf anew that wait as long as somebody would refuse the new one; without any of the others nobody accepts the old one. */
-const CAN_WAIT = new Set(['D-1', 'D-2', 'D-3', 'D-4', 'T-4', 'T-5', 'T-6', 'H-1']);
-
-/** A leaf that another signer has signed follows at once, or stays as it is, whatever upstream's clock says (HO-2). */
-export function followingSigner(creator: CertCreator, leaves: FamilyDecision['leaves']): CertCreator {
-  return {
-    ...creator,
-    decide: question => {
-      const byRules = creator.decide(question);
-      const { secret, signer, now } = question;
-      const reason = secret && signerChanged(secret, signer, now);
-      if (secret === undefined || reason === undefined) return byRules;
-      if (leaves === 'follow') return byRules.action === 'keep' ? regenerate('HO-2', reason) : byRules;
-      const annotations = annotationsOf(secret);
-      const isForced =
-        annotations[GATE_OVERRIDE] !== undefined && parseRfc3339(annotations[NOT_AFTER] ?? '') === undefined;
-      if (isForced || byRules.action === 'fail' || (byRules.action === 'regenerate' && !CAN_WAIT.has(byRules.rule)))
-        return byRules;
-      return {
-        action: 'keep',
-        until: new Date(now.getTime() + SHORTEST_WAIT_MS),
-        nextRule: 'HO-2',
-        nextReason: reason,
-      };
-    },
-  };
 }

@@ -1,5 +1,5 @@
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
-import { GATE_OVERRIDE, NOT_AFTER } from '../../certrotation/annotations.ts';
+import { GATE_OVERRIDE, NOT_AFTER, REQUESTED_AT } from '../../certrotation/annotations.ts';
 import { days } from '../../kube/duration.ts';
 import type { Kube } from '../../kube/port.ts';
 import { SECRETS } from '../../kube/resource.ts';
@@ -38,7 +38,7 @@ export async function runRegenerate(
     const { objects, missing, warnings } = readLocal(SECRETS, flags, selected);
     const judged = objects.map(secret => ({ secret, verdict: platformVerdict(secret, verb, validBefore) }));
     const chosen = judged.filter(({ verdict }) => verdict.act === true);
-    const items = chosen.map(({ secret }) => applyBody(secret, false, new Date()));
+    const items = chosen.map(({ secret }) => applyBody(secret, verb, false, new Date()));
     const outcomes = judged.flatMap(passedOver);
     printLocal(items, { outcomes, missing, warnings }, format, flags.verbose ?? false);
     return;
@@ -123,7 +123,7 @@ export async function setRegeneration(
 ): Promise<Outcome> {
   const object = refOf(secret);
   const { namespace, name } = object;
-  const body = applyBody(secret, flags.overrideGate ?? false, now);
+  const body = applyBody(secret, verb, flags.overrideGate ?? false, now);
   try {
     await kube.patch(
       SECRETS,
@@ -137,9 +137,14 @@ export async function setRegeneration(
   }
 }
 
-function applyBody(secret: Secret, isOverridden: boolean, now: Date): Secret {
+function applyBody(secret: Secret, verb: RegenerateVerb, isOverridden: boolean, now: Date): Secret {
   const { namespace, name } = refOf(secret);
-  const annotations = { [NOT_AFTER]: FORCED, ...(isOverridden ? { [GATE_OVERRIDE]: now.toISOString() } : {}) };
+  const annotations = {
+    [NOT_AFTER]: FORCED,
+    // So that it is told from one that was taken back a moment ago.
+    ...(verb === 'top-level' && { [REQUESTED_AT]: now.toISOString() }),
+    ...(isOverridden && { [GATE_OVERRIDE]: now.toISOString() }),
+  };
   const place = namespace === '' ? { name } : { namespace, name };
   return { apiVersion: 'v1', kind: 'Secret', metadata: { ...place, annotations } };
 }

@@ -138,7 +138,7 @@ async function decided(
   question: Unasked,
   { evidence, asking }: Sight,
 ): Promise<Decided> {
-  let asked: Certificate | undefined;
+  let asked = undefined as Certificate | undefined;
   let isLookWanted = false;
   const unasked = decide({
     ...question,
@@ -154,9 +154,9 @@ async function decided(
   const { current, retiring } = question;
   const isLooked = asked === undefined && isLookWanted && current !== undefined;
   if (asked === undefined && !isLooked) return { decision: unasked };
-  const noted = isLooked
-    ? notedReceipts(signer && annotationsOf(signer)[PRESENTERS])
-    : notedReceipts(next && annotationsOf(next)[RECEIPTS]);
+  const isOfNext = asked !== undefined && question.next?.der.equals(asked.der);
+  const notes = annotationsOf((isOfNext ? next : signer) ?? {});
+  const noted = notedReceipts(notes[isLooked ? PRESENTERS : RECEIPTS]);
   const asks = asking === 'everybody' || (asking === 'missing' && noted === undefined);
   const ref = secretRef(family.signer.namespace, family.signer.name);
   const ask = () => (isLooked ? evidence.shown(ref, { current, retiring }) : evidence.of(ref, asked as Certificate));

@@ -87,7 +87,7 @@ export async function takeBack(
   dryRun: boolean,
   now: Date,
 ): Promise<void> {
-  const body = { metadata: { annotations: { [plan.annotation]: formatRfc3339(now) } } };
+  const body = { metadata: { annotations: { [plan.annotation]: now.toISOString() } } };
   try {
     await kube.patch(SECRETS, plan.key, { type: 'merge', body }, { dryRun, fieldManager: 'rotunda-take-back' });
   } catch (error) {

@@ -1,5 +1,6 @@
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { REFRESH_PERIOD } from '../../certrotation/annotations.ts';
+import { heldIn } from '../../certrotation/bundle.ts';
 import type { Rotation } from '../../certrotation/ensure.ts';
 import { bringBack, storeSecret } from '../../certrotation/recreate.ts';
 import { annotationsOf, loadSecret, TLS_CERT, TLS_KEY, TLS_SECRET } from '../../certrotation/secret.ts';
@@ -8,7 +9,7 @@ import { RetryRequest } from '../../controller/reconcile.ts';
 import { SECRETS } from '../../kube/resource.ts';
 import { type CertificateAndKey, ownCertificate, requireCA } from '../../pki/authority.ts';
 import { FAMILY_TABLE } from '../cert-table.ts';
-import { type CertificateOptions, wantedSigner } from '../certificates.ts';
+import { bundleConfig, type CertificateOptions, wantedSigner } from '../certificates.ts';
 import { CONFIG_NAMESPACE, ETCD_NAMESPACE } from '../names.ts';
 import type { Family } from '../profile.ts';
 import { failedAt } from './failure.ts';
@@ -53,7 +54,8 @@ export async function ensureWanted(
 ): Promise<SignerPair> {
   const config = wantedSigner(family, options);
   try {
-    const result = await ensureSigner(config, rotation);
+    const others = () => heldIn(bundleConfig(family), rotation);
+    const result = await ensureSigner(config, rotation, undefined, others);
     if (result.outcome === 'lost')
       throw new RetryRequest(`secret ${config.namespace}/${config.name} was written by somebody else`);
     const secret = await rotation.objects.read(SECRETS, config);
