@@ -16,6 +16,7 @@ const MISSING = {
   evidence: 'runs without it',
   isWaived: false,
 } as const;
+const PROMOTE = { do: 'promote', because: 'x', leftBehind: [], isUrgent: false } as const;
 const POLICY = { validityMs: days(1825), refreshMs: days(1533) };
 
 async function signer(ageDays: number, lifetimeDays = 1825): Promise<Certificate> {
@@ -69,6 +70,20 @@ describe('whether the wanted signer is put to use', async () => {
     test(`${why}: ${answer}`, () => assert.equal(decideHandOver({ ...base, ...question }).do, answer));
   }
 
+  test('who is left behind is named, and who was waived holds nothing up (spec 90, HO-7)', async () => {
+    const late = decideHandOver({ ...base, inUse: await signer(1824.5), receipts: [MISSING] });
+    assert.ok(late.do === 'promote' && late.isUrgent);
+    assert.deepEqual(late.leftBehind, [MISSING]);
+    const waived = decideHandOver({ ...base, receipts: [{ ...MISSING, isWaived: true }] });
+    assert.ok(waived.do === 'promote' && !waived.isUrgent);
+    assert.deepEqual(waived.leftBehind, []);
+    const verifiers = [{ name: 'b', node: 'y', bundle: [old] }];
+    assert.deepEqual(
+      receiptsFor(verifiers, fresh, new Set(['y'])).map(({ isLoaded, isWaived }) => [isLoaded, isWaived]),
+      [[false, true]],
+    );
+  });
+
   test('a signer is due at 80 % of its own life, however long that is', async () => {
     assert.equal(isSignerDue(await signer(1459), POLICY, NOW), false);
     assert.equal(isSignerDue(await signer(1461), POLICY, NOW), true);
@@ -80,11 +95,13 @@ describe('whether the wanted signer is put to use', async () => {
   test('two signers wait for each other, to save a restart', () => {
     const plans = together({
       server: { do: 'wait', for: ['kube-apiserver'] },
-      metrics: { do: 'promote', because: 'x' },
+      metrics: PROMOTE,
     });
     assert.deepEqual(plans.metrics, { do: 'wait', for: ['kube-apiserver'] });
-    const alone = together({ server: { do: 'keep' }, metrics: { do: 'promote', because: 'x' } });
+    const alone = together({ server: { do: 'keep' }, metrics: PROMOTE });
     assert.equal(alone.metrics.do, 'promote');
+    const urgent = together({ server: { do: 'wait', for: ['x'] }, metrics: { ...PROMOTE, isUrgent: true } });
+    assert.equal(urgent.metrics.do, 'promote', 'one that ends soon waits for nobody');
   });
 
   test('who does not know a signer, or whose bundle nobody can read, would refuse it', () => {
@@ -94,7 +111,7 @@ describe('whether the wanted signer is put to use', async () => {
       { name: 'c', node: 'z', bundle: undefined },
     ];
     assert.deepEqual(
-      receiptsFor(verifiers, fresh).map(({ verifier, isLoaded }) => `${verifier} ${isLoaded}`),
+      receiptsFor(verifiers, fresh, new Set()).map(({ verifier, isLoaded }) => `${verifier} ${isLoaded}`),
       ['a true', 'b false', 'c false'],
     );
   });

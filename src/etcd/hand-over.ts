@@ -1,5 +1,5 @@
 import type { RotationPolicy } from '../certrotation/config.ts';
-import { decide } from '../hand-over/decide.ts';
+import { decide, isTooLate, type Patience } from '../hand-over/decide.ts';
 import type { Receipt } from '../hand-over/receipt.ts';
 import type { Certificate } from '../pki/certificate.ts';
 import { SIGNER_DAYS } from './lifetimes.ts';
@@ -27,7 +27,14 @@ export interface HandOverQuestion {
 export type HandOver =
   /** Leaves stay with the signer in use. */
   | { readonly do: 'keep' }
-  | { readonly do: 'promote'; readonly because: string }
+  | {
+      readonly do: 'promote';
+      readonly because: string;
+      /** Who is left behind, because waiting any longer would harm everybody (spec 90, HO-7). */
+      readonly leftBehind: readonly Receipt[];
+      /** The signer in use ends soon: nobody else is waited for either. */
+      readonly isUrgent: boolean;
+    }
   | { readonly do: 'wait'; readonly for: readonly string[] };
 
 /**
@@ -37,13 +44,16 @@ export type HandOver =
 export function decideHandOver(question: HandOverQuestion): HandOver {
   const { wanted, inUse, isMeantForUse, leavesAreOf, receipts, mode, policy, now } = question;
   if (inUse?.der.equals(wanted.der) || mode === 'manual') return { do: 'keep' };
-  if (leavesAreOf === 'wanted') return { do: 'promote', because: 'it has signed the leaves in use already' };
+  if (leavesAreOf === 'wanted') {
+    return { do: 'promote', because: 'it has signed the leaves in use already', leftBehind: [], isUrgent: false };
+  }
   const isNeeded =
     inUse === undefined ||
     (isMeantForUse && wanted.notBefore >= inUse.notBefore) ||
     (isSignerDue(inUse, policy, now) && wanted.notAfter > inUse.notAfter);
   if (!isNeeded) return { do: 'keep' };
-  const { write, because, waitingFor } = decide({
+  const patience = patienceOf(policy, now);
+  const { write, because, waitingFor, leftBehind } = decide({
     // Nothing is lost with a signer that is gone: what it has signed is as good as before, and waits for its successor.
     current: inUse ?? { ...wanted, der: NONE },
     next: wanted,
@@ -58,16 +68,19 @@ export function decideHandOver(question: HandOverQuestion): HandOver {
     receipts: () => receipts,
     isShown: true,
     presenters: () => undefined,
-    lastTookMs: 0,
-    dayMs: policy.validityMs / SIGNER_DAYS,
-    now,
+    ...patience,
   });
   return write === 'promote'
-    ? { do: 'promote', because }
+    ? { do: 'promote', because, leftBehind, isUrgent: inUse !== undefined && isTooLate(inUse, patience) }
     : { do: 'wait', for: waitingFor.map(({ verifier }) => verifier) };
 }
 
 const NONE = Buffer.alloc(0);
+
+/** How long anybody is waited for, with signers of this life (spec 90, HO-7). */
+export function patienceOf({ validityMs }: Pick<RotationPolicy, 'validityMs'>, now: Date): Patience {
+  return { lastTookMs: 0, dayMs: validityMs / SIGNER_DAYS, now };
+}
 
 /** Whether a signer has reached 80 % of its life or its refresh time; judged by the certificate, for its annotations are not ours. */
 export function isSignerDue(signer: Certificate, policy: RotationPolicy, now: Date): boolean {
@@ -84,7 +97,7 @@ export function together<K extends string>(plans: Readonly<Record<K, HandOver>>)
   const waiting = Object.values<HandOver>(plans).flatMap(plan => (plan.do === 'wait' ? plan.for : []));
   const entries = Object.entries<HandOver>(plans).map(([key, plan]) => [
     key,
-    plan.do === 'promote' && waiting.length > 0 ? { do: 'wait', for: waiting } : plan,
+    plan.do === 'promote' && !plan.isUrgent && waiting.length > 0 ? { do: 'wait', for: waiting } : plan,
   ]);
   return Object.fromEntries(entries) as Record<K, HandOver>;
 }

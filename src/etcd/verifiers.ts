@@ -1,6 +1,7 @@
-import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
+import type { ConfigMap, Node } from 'kubernetes-types/core/v1.d.ts';
 import { BUNDLE_KEY } from '../certrotation/bundle.ts';
 import type { Receipt } from '../hand-over/receipt.ts';
+import { isWaived } from '../hand-over/waiver.ts';
 import { getIfPresent } from '../kube/get.ts';
 import type { Kube } from '../kube/port.ts';
 import { CONFIG_MAPS } from '../kube/resource.ts';
@@ -35,12 +36,21 @@ export class TrustSurvey {
       verifiers = readVerifiers(family, this.#options);
       this.#verifiers.set(family, verifiers);
     }
-    return receiptsFor(await verifiers, signer);
+    return receiptsFor(await verifiers, signer, this.#options.waived);
   }
 }
 
+/** The names of nodes that nobody waits for (spec 90, HO-7). */
+export function waivedNodes(nodes: readonly Node[]): ReadonlySet<string> {
+  return new Set(nodes.filter(isWaived).map(({ metadata }) => metadata?.name ?? ''));
+}
+
 /** Who began with a bundle that holds this signer; whose bundle nobody can read has given no receipt. */
-export function receiptsFor(verifiers: readonly Verifier[], signer: Certificate): Receipt[] {
+export function receiptsFor(
+  verifiers: readonly Verifier[],
+  signer: Certificate,
+  waived: ReadonlySet<string>,
+): Receipt[] {
   return verifiers.map(({ name, node, bundle }) => {
     const isLoaded = bundle?.some(({ der }) => der.equals(signer.der)) ?? false;
     const evidence = isLoaded
@@ -48,11 +58,13 @@ export function receiptsFor(verifiers: readonly Verifier[], signer: Certificate)
       : bundle === undefined
         ? 'its bundle cannot be read'
         : 'runs without it';
-    return { verifier: name, node, kind: 'started', isLoaded, evidence, isWaived: false };
+    return { verifier: name, node, kind: 'started', isLoaded, evidence, isWaived: waived.has(node) };
   });
 }
 
 export interface VerifierOptions {
+  /** Nodes that nobody waits for. */
+  readonly waived: ReadonlySet<string>;
   readonly kube: Pick<Kube, 'get'>;
   readonly profile: Profile;
   readonly etcd: RolloutStatus;
@@ -65,7 +77,7 @@ export interface VerifierOptions {
  * Who verifies the certificates of a family, judged by the revisions that run or are on their way: a revision keeps copies of the
  * bundles it was made from, and its processes have loaded those or newer ones (spec 40, P-6 and 12.3).
  */
-export async function readVerifiers(family: Family, options: VerifierOptions): Promise<Verifier[]> {
+export async function readVerifiers(family: Family, options: Omit<VerifierOptions, 'waived'>): Promise<Verifier[]> {
   const { kube, profile, etcd, kubeApiServer, signal } = options;
   const copies = new Copies(kube, signal);
   // A cluster may have come from the other layout, and still run revisions of it.
@@ -89,21 +101,26 @@ export async function readVerifiers(family: Family, options: VerifierOptions): P
   return Promise.all([...members, ...clients]);
 }
 
-/** The nodes that run a revision whose bundles are not the published ones. */
-export async function nodesWithOtherBundles(
+/** Which nodes run a revision with the bundles that are published. */
+export async function receiptsForBundles(
   published: ConfigMap,
-  { kube, etcd, signal }: Pick<VerifierOptions, 'kube' | 'etcd' | 'signal'>,
-): Promise<string[]> {
+  { kube, etcd, signal, waived }: Pick<VerifierOptions, 'kube' | 'etcd' | 'signal' | 'waived'>,
+): Promise<Receipt[]> {
   const copies = new Copies(kube, signal);
-  const nodes = await Promise.all(
-    runningRevisions(etcd.nodeStatuses).map(async ({ nodeName, revision }) => {
+  return Promise.all(
+    runningRevisions(etcd.nodeStatuses).map(async ({ nodeName, revision }): Promise<Receipt> => {
       const copy = await copies.read(ETCD_NAMESPACE, ALL_BUNDLES, revision);
-      return isSameData(copy?.data, published.data) && copy !== undefined
-        ? []
-        : [`${nodeName} at revision ${revision}`];
+      const isLoaded = copy !== undefined && isSameData(copy.data, published.data);
+      return {
+        verifier: `${nodeName} at revision ${revision}`,
+        node: nodeName,
+        kind: 'started',
+        isLoaded,
+        evidence: isLoaded ? 'began with the newest bundles' : 'runs without the newest bundles',
+        isWaived: waived.has(nodeName),
+      };
     }),
   );
-  return nodes.flat();
 }
 
 /** What all files of the first layout that this revision has agree on. */

@@ -135,10 +135,10 @@ function decideNext(current: Certificate, next: Certificate, question: FamilyQue
   if (!isInBundle(next, question)) return { ...waiting, because: 'it is not in the bundle yet' };
   const receipts = question.receipts(next);
   if (receipts === undefined) return { ...waiting, because: 'nobody has been asked yet' };
-  const waitingFor = missingOf(receipts);
-  if (waitingFor.length === 0) return decision('Signing', 'promote', everybodyText(receipts));
-  if (!isTooLate(current, question)) return { ...waiting, waitingFor, because: waitingText(waitingFor) };
-  return { ...decision('Signing', 'promote', 'the signer in use ends soon'), leftBehind: waitingFor };
+  const { waitingFor, leftBehind } = heldUpBy(receipts, current, question);
+  if (waitingFor.length > 0) return { ...waiting, waitingFor, because: waitingText(waitingFor) };
+  if (leftBehind.length === 0) return decision('Signing', 'promote', everybodyText(receipts));
+  return { ...decision('Signing', 'promote', 'the signer in use ends soon'), leftBehind };
 }
 
 /** Signing: leaves follow, unless somebody has not loaded what would sign them, as in the middle of a wait of upstream's (HO-4). */
@@ -147,14 +147,25 @@ function decideLeaves(current: Certificate, others: readonly FamilyLeaf[], quest
     return { ...decision('Signing', 'nothing', 'the signer is not in the bundle yet'), leaves: 'hold' };
   const receipts = question.receipts(current);
   if (receipts === undefined) return { ...decision('Signing', 'nothing', 'nobody has been asked yet'), leaves: 'hold' };
-  const waitingFor = missingOf(receipts);
-  const names = others.map(({ name }) => name).join(', ');
-  if (waitingFor.length === 0) return decision('Signing', 'nothing', `${names} follow`);
   const endsFirst = others.reduce((a, b) => (b.notAfter < a.notAfter ? b : a));
-  if (isTooLate(endsFirst, question)) {
-    return { ...decision('Signing', 'nothing', `${endsFirst.name} ends soon`), leftBehind: waitingFor };
-  }
-  return { ...decision('Signing', 'nothing', waitingText(waitingFor)), leaves: 'hold', waitingFor };
+  const { waitingFor, leftBehind } = heldUpBy(receipts, endsFirst, question);
+  if (waitingFor.length > 0)
+    return { ...decision('Signing', 'nothing', waitingText(waitingFor)), leaves: 'hold', waitingFor };
+  const names = others.map(({ name }) => name).join(', ');
+  const because = leftBehind.length === 0 ? `${names} follow` : `${endsFirst.name} ends soon`;
+  return { ...decision('Signing', 'nothing', because), leftBehind };
+}
+
+/** Who holds up what ends then; or is left behind, because waiting any longer would harm everybody (HO-7). */
+export function heldUpBy(
+  receipts: readonly Receipt[],
+  ending: Ending | undefined,
+  patience: Patience,
+): { readonly waitingFor: readonly Receipt[]; readonly leftBehind: readonly Receipt[] } {
+  const missing = missingOf(receipts);
+  return ending !== undefined && isTooLate(ending, patience)
+    ? { waitingFor: [], leftBehind: missing }
+    : { waitingFor: missing, leftBehind: [] };
 }
 
 function isInBundle({ der }: Certificate, { bundle }: FamilyQuestion): boolean {
@@ -170,8 +181,8 @@ function missingOf(receipts: readonly Receipt[]): Receipt[] {
  * Whether a hand-over might not be done before this end: three times what the last one took, and a day at least (HO-7). One that was slow
  * for a reason of its own must not keep the next from waiting at all, so that it counts for no more than the last fifth of the life.
  */
-function isTooLate(ending: Ending, question: FamilyQuestion): boolean {
-  return question.now >= waitsUntil(ending, question);
+export function isTooLate(ending: Ending, patience: Patience): boolean {
+  return patience.now >= waitsUntil(ending, patience);
 }
 
 /** Until when anybody is waited for, for the sake of what ends then. */
@@ -180,7 +191,10 @@ export function waitsUntil(ending: Ending, { lastTookMs, dayMs }: Pick<FamilyQue
   return new Date(ending.notAfter.getTime() - neededMs);
 }
 
-type Ending = Pick<Certificate, 'notBefore' | 'notAfter'>;
+/** What ends when nobody does anything. */
+export type Ending = Pick<Certificate, 'notBefore' | 'notAfter'>;
+/** What it depends on how long anybody is waited for. */
+export type Patience = Pick<FamilyQuestion, 'lastTookMs' | 'dayMs' | 'now'>;
 
 /** Whether a signer that waits is still worth waiting for: less than four fifths of its life are over (spec 10, S-4). */
 export function isGood(signer: Certificate, { now }: Pick<FamilyQuestion, 'now'>): boolean {

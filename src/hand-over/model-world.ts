@@ -154,7 +154,10 @@ export class ModelWorld {
       case 'retire':
         write(`everybody shows leaves of ${nameOf(before as Certificate)}`, () => {
           this.#shown = before;
-          for (const node of this.nodes) if (node.isWaived) node.refusedOf = question.retiring;
+          // Those who were waived when somebody looked; `remove-old-trust` looks at them again.
+          const waived = new Set(looked.flatMap(({ node, isWaived }) => (isWaived ? [node] : [])));
+          for (const node of this.nodes)
+            if (waived.has(node.name)) node.refusedOf = [...node.refusedOf, ...question.retiring];
         });
         break;
       case 'nothing':

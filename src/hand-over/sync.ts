@@ -34,6 +34,7 @@ import {
 } from './family.ts';
 import { followingSigner } from './following.ts';
 import { withoutRequest } from './forget.ts';
+import { tellLeftBehind } from './left-behind.ts';
 import { BECAUSE, BESIDE, PRESENTERS, RECEIPTS, SHOWN, SINCE, TOOK, TURNED_ROUND } from './names.ts';
 import { noteOf, type Receipt, type Receipts } from './receipt.ts';
 
@@ -112,7 +113,7 @@ class Pass {
     if (t.outcome === 'lost') return { outcome: 'lost', object: 'target' };
     if (t.regenerated) {
       regenerated.push('target');
-      this.#tellLeftBehind(target, s.decision);
+      tellLeftBehind(this.#rotation.events, target, s.decision.leftBehind);
     }
 
     // A fresh object that is due again at once would spin; the caller's resync covers it.
@@ -262,7 +263,7 @@ class Pass {
       'SignerInUseChanged',
       `${name} becomes "${next.chain[0]?.subject.commonName}" because ${decision.because}`,
     );
-    this.#tellLeftBehind(signer, decision);
+    tellLeftBehind(events, signer, decision.leftBehind);
     return step;
   }
 
@@ -280,13 +281,6 @@ class Pass {
   async #forgetRequest({ signer, next }: FamilyObjects, state: FamilyState): Promise<boolean> {
     if (signer === undefined || next === undefined) return true;
     return (await store(SECRETS, signer, withoutRequest(signer, next, state), this.#rotation)) !== undefined;
-  }
-
-  #tellLeftBehind({ namespace, name }: { namespace: string; name: string }, { leftBehind }: FamilyDecision): void {
-    if (leftBehind.length === 0) return;
-    const who = leftBehind.map(({ verifier, evidence }) => `${verifier} (${evidence})`).join(', ');
-    const message = `"${name}" in "${namespace}" changes without ${who}; they accept it again once they have loaded its CA`;
-    this.#rotation.events.event('Warning', 'HandOverLeavesBehind', message);
   }
 
   /** From now on nobody looks any more (HO-11). */

@@ -5,7 +5,7 @@ import { FAMILY_TABLE } from '../../etcd/cert-table.ts';
 import { decideHandOver, type HandOver } from '../../etcd/hand-over.ts';
 import { ALL_BUNDLES, ETCD_NAMESPACE, CONFIG_NAMESPACE as SIGNERS_IN_USE } from '../../etcd/names.ts';
 import { type Family, type Profile, profile416, profileLater } from '../../etcd/profile.ts';
-import { readVerifiers, receiptsFor } from '../../etcd/verifiers.ts';
+import { readVerifiers, receiptsFor, waivedNodes } from '../../etcd/verifiers.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { KubeObject, ObjectKey, Resource } from '../../kube/resource.ts';
 import type { Certificate } from '../../pki/certificate.ts';
@@ -40,7 +40,7 @@ async function itemOf(
   const leaves = objects.secrets.filter(found => chainOfTarget(found)?.signer.name === name && !isCopy(found));
   const isOf = (leaf: PublicSecret, ca: Certificate | undefined) =>
     ca !== undefined && signerChanged(leaf, [ca], now) === undefined;
-  const receipts = receiptsFor(await verifiersOf(family, profile, objects), wanted);
+  const receipts = receiptsFor(await verifiersOf(family, profile, objects), wanted, waivedNodes(objects.nodes));
   const plan = decideHandOver({
     wanted,
     inUse,
@@ -72,7 +72,7 @@ async function itemOf(
     receiptsFrom: isUnderWay ? 'here' : undefined,
     presenters: [],
     waitingFor: plan.do === 'wait' ? plan.for : [],
-    leftBehind: [],
+    leftBehind: plan.do === 'promote' ? plan.leftBehind.map(({ verifier }) => verifier) : [],
     asks: [
       { process: family === 'server' ? 'etcd, kube-apiserver' : 'etcd', nodes: 'control-plane', how: BY_REVISION },
     ],

@@ -1,7 +1,8 @@
-import type { Node, Secret } from 'kubernetes-types/core/v1.d.ts';
+import type { Node } from 'kubernetes-types/core/v1.d.ts';
 import type { BundleSigner } from '../../certrotation/bundle.ts';
 import type { Rotation } from '../../certrotation/ensure.ts';
 import { earlier } from '../../controller/reconcile.ts';
+import { tellLeftBehind } from '../../hand-over/left-behind.ts';
 import type { Receipt } from '../../hand-over/receipt.ts';
 import { applyConfigMap, applySecret } from '../../kube/apply.ts';
 import type { CertificateAndKey } from '../../pki/authority.ts';
@@ -19,13 +20,15 @@ import {
 import { BundleFailure, type EnsuredBundle, ensureBundleOf } from '../bundle.ts';
 import { FAMILY_TABLE } from '../cert-table.ts';
 import { bundleConfig, type CertificateOptions, type NodeLeaf, nodeLeaves } from '../certificates.ts';
-import { decideHandOver, decideLeaves, type HandOver, type LeafGate, signerDueTime, together } from '../hand-over.ts';
+import { decideLeaves, type HandOver, type LeafGate, signerDueTime } from '../hand-over.ts';
 import { CONFIG_NAMESPACE, ETCD_NAMESPACE } from '../names.ts';
 import { FAMILIES, type Family } from '../profile.ts';
-import { nodesWithOtherBundles, type TrustSurvey } from '../verifiers.ts';
+import { receiptsForBundles, type TrustSurvey } from '../verifiers.ts';
 import { failedAt } from './failure.ts';
+import { endsFirst, mostAreReady, planHandOver, whoWaits, whyHeld } from './gate.ts';
 import { ensureClient, ensureNodeLeaf, type LeafContext, type LeafScope } from './leaves.ts';
 import type { CertSignerOptions } from './options.ts';
+import { certificateOf, type PerFamily, perFamily } from './per-family.ts';
 import { ensureWanted, promote, readInUse, readWanted, type SignerPair } from './signers.ts';
 import type { ClusterState } from './state.ts';
 
@@ -44,6 +47,8 @@ export interface Pass {
   /** Nobody runs who could be locked out. */
   readonly isGateOff: boolean;
   readonly trust: TrustSurvey;
+  /** Nodes that nobody waits for (spec 90, HO-7). */
+  readonly waived: ReadonlySet<string>;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -62,10 +67,10 @@ export async function rotateAll(pass: Pass): Promise<PassResult> {
   const wanted = await perFamily(family => ensureWanted(family, certificates, rotation));
   const bundles = await perFamily(family => ensureBundle(family, inUse[family], wanted[family], leaves, pass));
 
-  const gate = await publishBundles(pass, bundles);
+  const gate = await publishBundles(pass, bundles, leaves);
   const plans = await planHandOver(pass, { inUse, wanted, leaves }, gate);
   const signers = await perFamily(family => carryOut(plans[family], family, inUse[family], wanted[family], pass));
-  const held = await whyHeld(pass, gate, plans, signers);
+  const held = await whyHeld(pass, { gate, plans, signers, leaves });
   if (held !== undefined) options.log?.info({ held }, 'leaves stay as they are');
 
   const scope = held === undefined ? 'all' : 'needed';
@@ -97,6 +102,7 @@ export async function makeMissing(pass: Pass, held: string): Promise<PassResult 
       await publishBundles(
         pass,
         await perFamily(family => ensureBundle(family, signers[family], wanted[family], leaves, pass)),
+        leaves,
       );
     }
   }
@@ -133,21 +139,9 @@ function requireUnexpired(
   throw new Error(`expired and not replaced: ${expired.join(', ')}${held === undefined ? '' : `; ${held}`}`);
 }
 
-type PerFamily<T> = Record<Family, T>;
-
-async function perFamily<T>(work: (family: Family) => Promise<T>): Promise<PerFamily<T>> {
-  return { server: await work('server'), metrics: await work('metrics') };
-}
-
 function missingSigner(family: Family): Error {
   const { signer } = FAMILY_TABLE[family];
   return new Error(`error getting openshift-config/${signer}: secrets "${signer}" not found`);
-}
-
-export function certificateOf(pair: CertificateAndKey): Certificate {
-  const [certificate] = pair.chain;
-  if (certificate === undefined) throw new RangeError('a loaded signer has a certificate');
-  return certificate;
 }
 
 function certificateOptions({ profile, keyAlgorithm }: CertSignerOptions): CertificateOptions {
@@ -194,7 +188,11 @@ async function ensureBundle(
 }
 
 /** Publishes both bundles as one object and says whether leaves may follow. */
-async function publishBundles(pass: Pass, bundles: PerFamily<EnsuredBundle>): Promise<LeafGate> {
+async function publishBundles(
+  pass: Pass,
+  bundles: PerFamily<EnsuredBundle>,
+  leaves: readonly NodeLeaf[],
+): Promise<LeafGate> {
   const { options, rotation, state, isGateOff, signal } = pass;
   if (!options.profile.aggregatesBundles) return { open: true };
   const currentRevision = state.etcd.latestAvailableRevision ?? 0;
@@ -217,79 +215,18 @@ async function publishBundles(pass: Pass, bundles: PerFamily<EnsuredBundle>): Pr
       'published new CA bundles, leaves follow when every node runs with them',
     );
   }
-  const others =
+  const receipts =
     isGateOff || bundleChangedNow
       ? undefined
-      : await nodesWithOtherBundles(published, { ...options, etcd: state.etcd, signal });
-  return decideLeaves({ currentRevision, bundleRevision, bundleChangedNow, nodesWithOtherBundles: others, isGateOff });
-}
-
-interface Signers {
-  readonly inUse: PerFamily<SignerPair | undefined>;
-  readonly wanted: PerFamily<SignerPair>;
-  readonly leaves: readonly NodeLeaf[];
-}
-
-async function planHandOver(
-  pass: Pass,
-  { inUse, wanted, leaves }: Signers,
-  gate: LeafGate,
-): Promise<PerFamily<HandOver>> {
-  const { options, rotation, state } = pass;
-  const plans = await perFamily(async family => {
-    const certificate = certificateOf(wanted[family]);
-    const current = inUse[family];
-    const question = {
-      wanted: certificate,
-      inUse: current === undefined ? undefined : certificateOf(current),
-      isMeantForUse: wanted[family].isMeantForUse,
-      leavesAreOf: leavesAreOf(certificate, family, leaves, state.allCerts),
-      mode: options.profile.handOver,
-      policy: options.profile.lifetimes.signer,
-      now: rotation.clock.now(),
-    };
-    // Asking everybody is only needed where something depends on the answer.
-    const isPending = decideHandOver({ ...question, receipts: [missing('nobody has been asked')] }).do === 'wait';
-    const receipts = isPending ? await receiptsOf(pass, family, certificate, gate) : [];
-    return decideHandOver({ ...question, receipts });
+      : await receiptsForBundles(published, { ...options, etcd: state.etcd, waived: pass.waived, signal });
+  const waitingFor = receipts && mostAreReady(pass, receipts, endsFirst(pass, leaves)).waitingFor;
+  return decideLeaves({
+    currentRevision,
+    bundleRevision,
+    bundleChangedNow,
+    nodesWithOtherBundles: waitingFor?.map(({ verifier }) => verifier),
+    isGateOff,
   });
-  return together(plans);
-}
-
-async function receiptsOf(
-  pass: Pass,
-  family: Family,
-  signer: Certificate,
-  gate: LeafGate = { open: true },
-): Promise<readonly Receipt[]> {
-  if (pass.isGateOff) return [];
-  return gate.open ? pass.trust.receiptsFor(family, signer) : [missing(gate.reason)];
-}
-
-/** Those who would refuse what this signer signs, by name. */
-async function whoWaits(pass: Pass, family: Family, signer: Certificate): Promise<string[]> {
-  const receipts = await receiptsOf(pass, family, signer);
-  return receipts.filter(({ isLoaded }) => !isLoaded).map(({ verifier }) => verifier);
-}
-
-function missing(why: string): Receipt {
-  return { verifier: why, node: undefined, kind: 'started', isLoaded: false, evidence: why, isWaived: false };
-}
-
-function leavesAreOf(
-  signer: Certificate,
-  family: Family,
-  leaves: readonly NodeLeaf[],
-  aggregate: Secret | undefined,
-): 'wanted' | 'other' | 'nobody' {
-  const names = leaves.filter(({ row }) => row.family === family).map(({ target }) => target.name);
-  const chains = chainsIn(aggregate, names);
-  if (chains.length === 0) return 'nobody';
-  const isItsOwn = ([leaf]: readonly Certificate[]) =>
-    leaf?.authorityKeyId !== undefined &&
-    signer.subjectKeyId !== undefined &&
-    leaf.authorityKeyId.equals(signer.subjectKeyId);
-  return chains.every(isItsOwn) ? 'wanted' : 'other';
 }
 
 /** The signer that leaves are signed with from now on. */
@@ -302,6 +239,7 @@ async function carryOut(
 ): Promise<SignerPair | undefined> {
   if (plan.do !== 'promote') return inUse;
   const promoted = await promote(family, wanted, rotation, plan.because);
+  tellLeftBehind(rotation.events, signerPlace(family), plan.leftBehind);
   options.log?.info(
     { signer: certificateOf(wanted).subject.commonName, because: plan.because },
     'the wanted signer is now in use',
@@ -309,33 +247,8 @@ async function carryOut(
   return promoted;
 }
 
-/** Why leaves must not change now; undefined: they may. */
-async function whyHeld(
-  pass: Pass,
-  gate: LeafGate,
-  plans: PerFamily<HandOver>,
-  signers: PerFamily<SignerPair | undefined>,
-): Promise<string | undefined> {
-  if (pass.isGateOff) return undefined;
-  if (!gate.open) return gate.reason;
-  const waiting = FAMILIES.flatMap(family => {
-    const plan = plans[family];
-    return plan.do === 'wait' ? [`${FAMILY_TABLE[family].signer} waits for ${plan.for.join(', ')}`] : [];
-  });
-  if (waiting.length > 0) return waiting.join('; ');
-  const untrusted = await untrustedSigners(pass, signers);
-  return untrusted.length === 0 ? undefined : untrusted.join('; ');
-}
-
-/** A signer that somebody put in place by hand is used only when everybody knows it (spec 40, T-1). */
-async function untrustedSigners(pass: Pass, signers: PerFamily<SignerPair | undefined>): Promise<string[]> {
-  const found = await perFamily(async family => {
-    const pair = signers[family];
-    if (pair === undefined) return [];
-    const waiting = await whoWaits(pass, family, certificateOf(pair));
-    return waiting.length === 0 ? [] : [`${FAMILY_TABLE[family].signer} in use is unknown to ${waiting.join(', ')}`];
-  });
-  return [...found.server, ...found.metrics];
+function signerPlace(family: Family) {
+  return { namespace: CONFIG_NAMESPACE, name: FAMILY_TABLE[family].signer };
 }
 
 interface LeafWork {
@@ -358,29 +271,34 @@ interface EnsuredLeaves {
 /** The leaves and their aggregate. */
 async function ensureLeaves(pass: Pass, { signers, bundles, leaves, scope }: LeafWork): Promise<EnsuredLeaves> {
   const { options, rotation, state } = pass;
+  const behind: PerFamily<readonly Receipt[]> = { server: [], metrics: [] };
   const contexts = await perFamily(async (family): Promise<LeafContext | undefined> => {
     const signer = signers[family];
     if (signer === undefined) return undefined;
-    const waiting = await whoWaits(pass, family, certificateOf(signer));
+    const { waitingFor, leftBehind } = await whoWaits(pass, family, certificateOf(signer), leaves);
+    behind[family] = leftBehind;
     return {
       signer,
       bundle: bundles[family].certificates,
       rotation,
       scope,
-      mayIssue: waiting.length === 0,
+      mayIssue: waitingFor.length === 0,
       metrics: options.metrics,
     };
   });
   const dueTimes: (Date | undefined)[] = [];
   const expired: string[] = [];
+  const renewed = new Set<Family>();
   for (const family of FAMILIES) {
-    const { until, isExpired } = await ensureClient(family, certificateOptions(options), contexts[family]);
+    const { changed, until, isExpired } = await ensureClient(family, certificateOptions(options), contexts[family]);
+    if (changed) renewed.add(family);
     dueTimes.push(until);
     if (isExpired) expired.push(FAMILY_TABLE[family].client.secret);
   }
   const data: Record<string, string> = scope === 'all' ? {} : { ...state.allCerts?.data };
   for (const leaf of leaves) {
     const { secret, changed, until, isExpired } = await ensureNodeLeaf(leaf, contexts[leaf.row.family]);
+    if (changed) renewed.add(leaf.row.family);
     dueTimes.push(until);
     if (isExpired) expired.push(leaf.target.name);
     // What was prepared behind a closed gate is published when it opens, not before.
@@ -388,6 +306,7 @@ async function ensureLeaves(pass: Pass, { signers, bundles, leaves, scope }: Lea
       Object.assign(data, aggregateEntries(secret));
     }
   }
+  for (const family of renewed) tellLeftBehind(rotation.events, signerPlace(family), behind[family]);
   options.metrics.keepLeaves([
     ...leaves.map(({ target }) => target.name),
     ...FAMILIES.map(family => FAMILY_TABLE[family].client.secret),

@@ -3,7 +3,8 @@ import { ObjectLocks } from '../../certrotation/locks.ts';
 import { isManaged } from '../../controller/management-state.ts';
 import { RetryRequest } from '../../controller/reconcile.ts';
 import { ALL_BUNDLES } from '../names.ts';
-import { TrustSurvey } from '../verifiers.ts';
+import type { RolloutStatus } from '../quorum/rollout.ts';
+import { TrustSurvey, waivedNodes } from '../verifiers.ts';
 import { UnreportedFailure } from './failure.ts';
 import { CERT_SIGNER, type CertSignerDependencies, type QuorumCheck } from './options.ts';
 import { lacksLeaves, makeMissing, type Pass, type PassResult, rotateAll } from './pass.ts';
@@ -26,7 +27,8 @@ export async function syncCertificates(
   // An operator that is told to keep its hands off rotates nothing either (spec 40, T-15).
   if (!isManaged(state.managementState))
     return { phase: 'unmanaged', until: undefined, held: 'the operator is not managed' };
-  const phase = isGateOff ? 'installation' : phaseOf(state);
+  const waived = waivedNodes(state.nodes);
+  const phase = isGateOff ? 'installation' : phaseOf({ ...state, etcd: without(waived, state.etcd) });
   const rotation: Rotation = { kube, objects: liveObjects(kube), clock, keys, events, locks: new ObjectLocks(), log };
   // A node that has just come needs its certificates also where another one is down: that is how a lost node is replaced.
   const isRolling = phase === 'rolling';
@@ -39,12 +41,19 @@ export async function syncCertificates(
     rotation,
     state,
     isGateOff: phase === 'installation',
-    trust: new TrustSurvey({ kube, profile, etcd: state.etcd, kubeApiServer: state.kubeApiServer, signal }),
+    waived,
+    trust: new TrustSurvey({ kube, profile, etcd: state.etcd, kubeApiServer: state.kubeApiServer, waived, signal }),
     signal,
   };
   const { until, held } = await carryOut(pass, phase);
   dependencies.metrics.held(held !== undefined);
   return { phase, until, held };
+}
+
+/** The roll-out as far as anybody waits for it (spec 90, HO-7); where nobody is left, it is as it is. */
+function without<T extends RolloutStatus>(waived: ReadonlySet<string>, status: T): T {
+  const counted = (status.nodeStatuses ?? []).filter(({ nodeName }) => !waived.has(nodeName ?? ''));
+  return counted.length === 0 ? status : { ...status, nodeStatuses: counted };
 }
 
 /** What the phase allows; in the later layout, failures are told by what was tried (spec 40, N-2 to N-4 and N-8). */
