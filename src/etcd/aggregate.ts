@@ -1,7 +1,7 @@
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { TLS_CERT, TLS_KEY } from '../certrotation/secret.ts';
 import type { Certificate } from '../pki/certificate.ts';
-import { encodeCertificates, readCertificates } from '../pki/pem.ts';
+import { certificatesIn, encodeCertificates } from '../pki/pem.ts';
 import { FAMILY_TABLE } from './cert-table.ts';
 import {
   AGGREGATE_OWNER,
@@ -85,10 +85,7 @@ export function chainsIn(aggregate: Secret | undefined, leafSecrets: readonly st
   return leafSecrets.flatMap(name => {
     const encoded = aggregate?.data?.[`${name}.crt`];
     if (!encoded) return [];
-    try {
-      return [readCertificates(Buffer.from(encoded, 'base64').toString('latin1')).certificates];
-    } catch {
-      return [];
-    }
+    const chain = certificatesIn(Buffer.from(encoded, 'base64').toString('latin1'));
+    return chain.length === 0 ? [] : [chain];
   });
 }

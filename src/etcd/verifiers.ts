@@ -6,7 +6,7 @@ import { getIfPresent } from '../kube/get.ts';
 import type { Kube } from '../kube/port.ts';
 import { CONFIG_MAPS } from '../kube/resource.ts';
 import type { Certificate } from '../pki/certificate.ts';
-import { readCertificates } from '../pki/pem.ts';
+import { certificatesIn } from '../pki/pem.ts';
 import { runningRevisions } from '../staticpod/node-status.ts';
 import { copyName } from '../staticpod/revision/number.ts';
 import { isSameData } from './aggregate.ts';
@@ -95,7 +95,7 @@ export async function readVerifiers(family: Family, options: Omit<VerifierOption
     return {
       name: `kube-apiserver on node ${nodeName} at revision ${revision}`,
       node: nodeName,
-      bundle: certificatesOf(copy?.data?.[BUNDLE_KEY]),
+      bundle: unlessEmpty(certificatesIn(copy?.data?.[BUNDLE_KEY])),
     };
   });
   return Promise.all([...members, ...clients]);
@@ -132,19 +132,15 @@ async function bundleAt(
   for (const files of layouts) {
     const found = await Promise.all(files.map(({ configMap }) => copies.read(ETCD_NAMESPACE, configMap, revision)));
     if (found.some(copy => copy === undefined)) continue;
-    const [first, ...others] = files.map(({ key }, index) => certificatesOf(found[index]?.data?.[key]) ?? []);
+    const [first, ...others] = files.map(({ key }, index) => certificatesIn(found[index]?.data?.[key]));
     return first?.filter(({ der }) => others.every(bundle => bundle.some(other => other.der.equals(der))));
   }
   return undefined;
 }
 
-function certificatesOf(text: string | undefined): readonly Certificate[] | undefined {
-  if (!text) return undefined;
-  try {
-    return readCertificates(text).certificates;
-  } catch {
-    return undefined;
-  }
+/** Nobody runs with an empty bundle: it could not be read. */
+function unlessEmpty(bundle: readonly Certificate[]): readonly Certificate[] | undefined {
+  return bundle.length === 0 ? undefined : bundle;
 }
 
 /** Reads each copy once. */

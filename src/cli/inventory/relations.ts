@@ -78,7 +78,7 @@ export class Relations {
   }
 }
 
-/** The certificates of a PEM text; none where it cannot be read. */
+/** The certificates of a PEM text, as `certificatesIn` of pki gives them, remembered. */
 export function certificatesIn(text: string | undefined): readonly Certificate[] {
   return text ? readPem(text).certificates : [];
 }

@@ -8,7 +8,7 @@ import { RetryRequest } from '../../controller/reconcile.ts';
 import { SECRETS } from '../../kube/resource.ts';
 import type { CertificateAndKey } from '../../pki/authority.ts';
 import type { Certificate } from '../../pki/certificate.ts';
-import { readCertificates } from '../../pki/pem.ts';
+import { certificatesIn } from '../../pki/pem.ts';
 import { FAMILY_TABLE } from '../cert-table.ts';
 import { type CertificateOptions, clientLeaf, type NodeLeaf } from '../certificates.ts';
 import type { ExpirationMetrics } from '../metrics.ts';
@@ -86,17 +86,8 @@ async function ensureLeaf(target: TargetConfig, node: string, context: LeafConte
 }
 
 function hasExpired(secret: Secret | undefined, now: Date): boolean {
-  const [leaf] = chainOf(usable(secret));
+  const [leaf] = certificatesIn(dataText(usable(secret) ?? {}, TLS_CERT));
   return leaf !== undefined && leaf.notAfter <= now;
-}
-
-/** Nothing for a certificate that cannot be read. */
-function chainOf(secret: Secret | undefined): readonly Certificate[] {
-  try {
-    return secret === undefined ? [] : readCertificates(dataText(secret, TLS_CERT) ?? '').certificates;
-  } catch {
-    return [];
-  }
 }
 
 /** Missing, expired, unusable, or for other host names: waiting would keep somebody from running. */

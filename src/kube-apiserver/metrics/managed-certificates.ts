@@ -5,7 +5,7 @@ import { annotationsOf, dataText, TLS_CERT } from '../../certrotation/secret.ts'
 import { decideSigner } from '../../certrotation/signer.ts';
 import { decideTarget } from '../../certrotation/target.ts';
 import type { Certificate } from '../../pki/certificate.ts';
-import { readCertificates } from '../../pki/pem.ts';
+import { certificatesIn } from '../../pki/pem.ts';
 import { isSameObject, type ObjectRef } from '../../trust/object.ts';
 import { COMBINED_BUNDLES } from '../combined-bundles.ts';
 import { OPERAND_OBJECTS, operandRef } from '../operand-objects.ts';
@@ -59,7 +59,7 @@ export function reportCertificates(units: readonly RotationUnit[], read: ReadObj
     const text = stored && textOf(object, stored);
     if (stored === undefined || text === undefined || text === '') return [];
     const found = certificatesIn(text);
-    if (found === undefined) {
+    if (found.length === 0) {
       unreadable.push(object);
       return [];
     }
@@ -116,19 +116,11 @@ function refreshTimeOf(
 
 function certificatesOf(read: ReadObject, object: ObjectRef): readonly Certificate[] {
   const stored = read(object);
-  return (stored && certificatesIn(textOf(object, stored) ?? '')) ?? [];
+  return certificatesIn(stored && textOf(object, stored));
 }
 
 function textOf({ kind }: ObjectRef, stored: Secret | ConfigMap): string | undefined {
   return kind === 'Secret' ? dataText(stored as Secret, TLS_CERT) : stored.data?.[BUNDLE_KEY];
-}
-
-function certificatesIn(text: string): readonly Certificate[] | undefined {
-  try {
-    return readCertificates(text).certificates;
-  } catch {
-    return undefined;
-  }
 }
 
 function secretRef({ namespace, name }: { namespace: string; name: string }): ObjectRef {
