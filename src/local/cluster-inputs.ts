@@ -131,7 +131,11 @@ async function provideTokenKey({ kube, keys, keyAlgorithm = 'RSA-2048' }: Cluste
   await createOnce(kube, CONFIG_MAPS, { metadata: name, data: { 'service-account-001.pub': text } });
 }
 
-async function provideRotationDay({ kube, dayMs = days(1) }: ClusterInputs): Promise<void> {
+/** Tells everybody in the cluster how long a day of rotation lasts. */
+export async function provideRotationDay({
+  kube,
+  dayMs = days(1),
+}: Pick<ClusterInputs, 'kube' | 'dayMs'>): Promise<void> {
   const data = { base: formatGoDuration(dayMs) };
   const existing = await getIfPresent(kube, CONFIG_MAPS, ROTATION_BASE);
   if (existing === undefined) {

@@ -6,13 +6,14 @@ import { changedAccess } from '../../kube/access.ts';
 import { againWhileTransient } from '../../kube/again.ts';
 import { HttpKube } from '../../kube/client.ts';
 import { sleep, systemClock } from '../../kube/clock.ts';
-import { milliseconds } from '../../kube/duration.ts';
+import { days, milliseconds } from '../../kube/duration.ts';
 import { loadAccess } from '../../kube/kubeconfig.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS } from '../../kube/resource.ts';
 import { MANAGED_NAMESPACE } from '../../kube-apiserver/namespaces.ts';
 import { type LocalCluster, type LocalClusterOptions, startLocalCluster } from '../cluster.ts';
 import { embeddedApi } from '../cluster-api.ts';
+import { provideRotationDay } from '../cluster-inputs.ts';
 import { etcdPart } from '../etcd-part.ts';
 import { kubeApiserverPart } from '../kube-apiserver-part.ts';
 import { adminAccess, ensureAdminKubeconfig, writeServerCa } from './admin-kubeconfig.ts';
@@ -30,6 +31,11 @@ const CONTROL_PLANE = 3;
 /** Below it a lost node is a lost etcd, and single-node rules would wait for an API that nobody has moved to yet. */
 const LEAST_CONTROL_PLANE = 3;
 const LOOK_EVERY_MS = milliseconds(250);
+/**
+ * With days of two seconds the first leaves would end before there are servers that could show their successors to each other. Rotation
+ * begins when the cluster serves itself, with the days that were asked for.
+ */
+const FOUNDING_DAY_MS = days(1);
 /** Below the cluster's directory; gone when the cluster serves itself. */
 const TEMPORARY = 'bootstrap';
 
@@ -61,6 +67,7 @@ export async function bootstrap(options: BootstrapOptions): Promise<Moved | unde
     ...options,
     controlPlane,
     apiPort: 0,
+    dayMs: FOUNDING_DAY_MS,
     parts: before === 'moving' ? [] : [etcdPart, kubeApiserverPart],
     moreParts: [],
     api: () => temporaryApi(temporary, keys, log),
@@ -71,6 +78,7 @@ export async function bootstrap(options: BootstrapOptions): Promise<Moved | unde
       await cluster.endParts();
       await writePhase(dir, 'moving');
     }
+    await provideRotationDay({ kube: cluster.kube, dayMs: options.dayMs });
     const moved = await moveToNodes(dir, controlPlane, keys, cluster.kube, signal);
     log.info({ moved }, 'the cluster serves itself');
     await writePhase(dir, 'self-hosted');
