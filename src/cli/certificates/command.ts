@@ -17,6 +17,7 @@ export interface RemoveTrustFlags extends VerbFlags {
 
 export interface MachineConfigServerFlags extends ClusterFlags {
   readonly updateIgnition?: boolean | string | undefined;
+  readonly updateRootCa?: boolean | undefined;
   readonly dryRun?: boolean | undefined;
   readonly yes?: boolean | undefined;
   readonly verbose?: boolean | undefined;
@@ -24,6 +25,7 @@ export interface MachineConfigServerFlags extends ClusterFlags {
 }
 
 const OUTPUT = 'table, json, yaml, name or jsonpath=<template>';
+const ROOT_CA = 'also change kube-system/root-ca, of which managed user data is made: this reboots all nodes';
 const VERBOSE = 'also name what is passed over, and why';
 
 /** The verbs of `oc adm ocp-certificates`, under their own names (spec 70, 2). `monitor-certificates` is with `monitor`. */
@@ -83,10 +85,13 @@ function machineConfigServer(program: Command): void {
   withClusterFlags(program.command('regenerate-machine-config-server-serving-cert'))
     .summary('make the certificate of the machine-config server anew where it is due, and restart the server')
     .description(
-      'Runs the rotation rules once over the signer, bundle and certificate that new machines meet first, brings the CA into the user\n' +
-        'data of machines, and restarts the server. Young certificates stay.',
+      'Runs the rotation rules over the signer, bundle and certificate that new machines meet first, and restarts the server. Young\n' +
+        'certificates stay. A signer that is due is handed over: a new CA is made beside it and brought into the user data of machines; when all\n' +
+        'of it has the CA, and machines made before have joined, the server gets a certificate of it. Until then it is held back, with the\n' +
+        'names of those it waits for: run it again. The old CA stays beside the new one. See rotunda get hand-overs, rotunda take-back.',
     )
     .option('--update-ignition [boolean]', 'also do update-ignition-ca-bundle-for-machine-config-server', 'true')
+    .option('--update-root-ca', ROOT_CA)
     .option('--dry-run', 'say what would happen; write nothing')
     .option('-y, --yes', 'do not ask')
     .option('-o, --output <format>', OUTPUT, 'table')
@@ -101,6 +106,7 @@ function machineConfigServer(program: Command): void {
       'Brings the CA into the user-data Secrets of openshift-machine-api. CAs there that are still valid stay beside the new one, so that\n' +
         'machines can join while the server has not switched yet. On bare metal it also changes kube-system/root-ca, which reboots all nodes.',
     )
+    .option('--update-root-ca', ROOT_CA)
     .option('--dry-run', 'say what would happen; write nothing')
     .option('-y, --yes', 'do not ask')
     .option('-o, --output <format>', OUTPUT, 'table')

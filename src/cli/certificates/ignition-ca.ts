@@ -41,6 +41,19 @@ export function ignitionWithCa(userData: string, caFor: (stored: string) => stri
   return { do: 'update', text: JSON.stringify(document) };
 }
 
+/** The texts of the CAs that machines with this user data trust at first boot; undefined where no machine could boot with it. */
+export function authoritiesIn(userData: string): string[] | undefined {
+  let document: unknown;
+  try {
+    document = JSON.parse(userData);
+  } catch {
+    return undefined;
+  }
+  const { ignition } = fieldsOf(document);
+  const authorities = fieldsOf(fieldsOf(fieldsOf(ignition).security).tls).certificateAuthorities;
+  return Array.isArray(authorities) ? authorities.map(authority => storedText(fieldsOf(authority))) : undefined;
+}
+
 /** The text of a data URL; empty for a source that is somewhere else or cannot be read. */
 function storedText(authority: Fields): string {
   try {

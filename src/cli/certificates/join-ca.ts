@@ -16,10 +16,16 @@ import type { Outcome } from './outcome.ts';
 
 /** The signer of the machine-config server's certificate, and the bundle of the same name. */
 export const JOIN_SIGNER = { namespace: MCO_NAMESPACE, name: 'machine-config-server-ca' };
+/** What the server shows. */
+export const JOIN_SERVING = { namespace: MCO_NAMESPACE, name: 'machine-config-server-tls' };
 const ROOT_CA = { namespace: KUBE_SYSTEM_NAMESPACE, name: 'root-ca' };
 const ROOT_CA_KEY = 'ca.crt';
-/** Their content is rendered by the machine-config operator itself. */
-const MANAGED_USER_DATA = ['worker-user-data-managed', 'master-user-data-managed'];
+/** Their content is rendered by the machine-config operator itself, one for each pool. */
+const MANAGED_USER_DATA = /-user-data-managed$/;
+
+export function isManagedUserData(name: string): boolean {
+  return MANAGED_USER_DATA.test(name);
+}
 
 /** The CA that new machines are to trust. */
 export async function currentJoinCa(kube: Kube): Promise<Certificate> {
@@ -34,16 +40,35 @@ export async function currentJoinCa(kube: Kube): Promise<Certificate> {
  * server may show its old certificate for a while (spec 70, 9.9). One object that cannot be read or written keeps no other from
  * being right (9.8).
  */
-export async function distributeJoinCa(kube: Kube, current: Certificate, dryRun: boolean): Promise<Outcome[]> {
+export async function distributeJoinCa(
+  kube: Kube,
+  current: Certificate,
+  { dryRun, updateRootCa = false, withdrawn }: Distribution,
+): Promise<Outcome[]> {
   const bundle = certificatesIn((await getIfPresent(kube, CONFIG_MAPS, JOIN_SIGNER))?.data?.[BUNDLE_KEY]);
-  const caFor = (stored: string) => withCa(stored, [current, ...unexpired(bundle, new Date())], new Date());
+  const wanted = [current, ...unexpired(bundle, new Date())].filter(({ der }) => !withdrawn?.der.equals(der));
+  const caFor = (stored: string) => withCa(withoutCa(stored, withdrawn), wanted, new Date());
   const { items } = await listAll(kube, SECRETS, { namespace: MACHINE_API_NAMESPACE });
   const outcomes: Outcome[] = [];
   for (const secret of items) outcomes.push(await updateUserData(kube, secret, caFor, dryRun));
-  return [...outcomes, ...(await updateRootCa(kube, caFor, dryRun))];
+  return [...outcomes, ...(await writeRootCa(kube, caFor, { dryRun, updateRootCa }))];
+}
+
+interface Distribution {
+  readonly dryRun: boolean;
+  /** Also where it reboots all nodes and the platform does not need it. */
+  readonly updateRootCa?: boolean | undefined;
+  /** A CA that was taken back: it has signed nothing. */
+  readonly withdrawn?: Certificate | undefined;
 }
 
 type CaFor = (stored: string) => string;
+
+function withoutCa(stored: string, withdrawn: Certificate | undefined): string {
+  const trusted = certificatesIn(stored);
+  const left = trusted.filter(({ der }) => !withdrawn?.der.equals(der));
+  return left.length === trusted.length ? stored : encodeCertificates(left);
+}
 
 /** The wanted CAs, then what else is there and still valid. A text that has all of them stays as it is, whatever its order. */
 export function withCa(stored: string, wanted: readonly Certificate[], now: Date): string {
@@ -58,8 +83,7 @@ export function withCa(stored: string, wanted: readonly Certificate[], now: Date
 async function updateUserData(kube: Kube, secret: Secret, caFor: CaFor, dryRun: boolean): Promise<Outcome> {
   const name = secret.metadata?.name ?? '';
   const object = { kind: 'Secret', namespace: MACHINE_API_NAMESPACE, name };
-  if (MANAGED_USER_DATA.includes(name))
-    return { object, outcome: 'skipped', text: 'the machine-config operator writes it' };
+  if (isManagedUserData(name)) return { object, outcome: 'skipped', text: 'the machine-config operator writes it' };
   try {
     const userData = dataText(secret, 'userData');
     if (userData === undefined) return { object, outcome: 'skipped', text: 'it has no userData' };
@@ -83,9 +107,9 @@ async function updateUserData(kube: Kube, secret: Secret, caFor: CaFor, dryRun: 
 }
 
 /** Bare metal machines take the CA from here as well; a change reboots every node (spec 70, 2.5). */
-async function updateRootCa(kube: Kube, caFor: CaFor, dryRun: boolean): Promise<Outcome[]> {
+async function writeRootCa(kube: Kube, caFor: CaFor, { dryRun, updateRootCa }: Distribution): Promise<Outcome[]> {
   const { platformStatus, platform } = (await getIfPresent(kube, INFRASTRUCTURES, CLUSTER))?.status ?? {};
-  if ((platformStatus?.type || platform) !== 'BareMetal') return [];
+  if ((platformStatus?.type || platform) !== 'BareMetal' && !updateRootCa) return [];
   const found = await getIfPresent(kube, CONFIG_MAPS, ROOT_CA);
   if (found === undefined) return [];
   const object = { kind: 'ConfigMap', ...ROOT_CA };

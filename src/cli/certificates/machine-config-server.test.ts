@@ -49,10 +49,12 @@ describe('the CA that new machines trust', async () => {
 
   test('the one they have stays beside the new one while it is valid (spec 70, 9.9)', async () => {
     const kube = await machines({ worker: userData({ source: dataUrl(stored) }) });
-    assert.deepEqual(texts(await distributeJoinCa(kube, ownCertificate(current), false)), ['worker done: updated']);
+    assert.deepEqual(texts(await distributeJoinCa(kube, ownCertificate(current), { dryRun: false })), [
+      'worker done: updated',
+    ]);
     const { data } = await kube.get(SECRETS, { namespace: MACHINES, name: 'worker' });
     assert.equal(Buffer.from(data?.userData ?? '', 'base64').toString(), userData({ source: dataUrl(wanted) }));
-    assert.deepEqual(texts(await distributeJoinCa(kube, ownCertificate(current), false)), [
+    assert.deepEqual(texts(await distributeJoinCa(kube, ownCertificate(current), { dryRun: false })), [
       'worker unchanged: is current',
     ]);
   });
@@ -66,11 +68,11 @@ describe('the CA that new machines trust', async () => {
       await kube.create(INFRASTRUCTURES, { metadata: CLUSTER, status });
       const metadata = { namespace: 'kube-system', name: 'root-ca' };
       await kube.create(CONFIG_MAPS, { metadata, data: { 'ca.crt': stored } });
-      assert.deepEqual(texts(await distributeJoinCa(kube, ownCertificate(current), false)), [
+      assert.deepEqual(texts(await distributeJoinCa(kube, ownCertificate(current), { dryRun: false })), [
         'root-ca done: updated: all nodes will reboot',
       ]);
       assert.equal((await kube.get(CONFIG_MAPS, metadata)).data?.['ca.crt'], wanted);
-      assert.deepEqual(texts(await distributeJoinCa(kube, ownCertificate(current), false)), [
+      assert.deepEqual(texts(await distributeJoinCa(kube, ownCertificate(current), { dryRun: false })), [
         'root-ca unchanged: is current',
       ]);
     });
@@ -106,7 +108,7 @@ describe('the CA that new machines trust', async () => {
     );
     const noSource = 'the certificate authority in userData has no source';
     const noSection = 'userData has no ignition section';
-    const outcomes = await distributeJoinCa(kube, ownCertificate(current), false);
+    const outcomes = await distributeJoinCa(kube, ownCertificate(current), { dryRun: false });
     assert.deepEqual(texts(outcomes), [
       `a-null skipped: ${noSection}`,
       `b-list skipped: ${noSection}`,

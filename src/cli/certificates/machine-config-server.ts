@@ -1,22 +1,14 @@
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { BUNDLE_KEY } from '../../certrotation/bundle.ts';
-import { type RotationUnit, rotationUnit } from '../../certrotation/config.ts';
-import { servingCreator } from '../../certrotation/creator.ts';
+import type { RotationUnit } from '../../certrotation/config.ts';
 import type { Decision } from '../../certrotation/decision.ts';
-import { liveObjects } from '../../certrotation/ensure.ts';
-import { ObjectLocks } from '../../certrotation/locks.ts';
 import { dataText, TLS_CERT } from '../../certrotation/secret.ts';
 import { decideSigner } from '../../certrotation/signer.ts';
 import { decideTarget } from '../../certrotation/target.ts';
-import { syncUnit } from '../../certrotation/unit.ts';
-import { systemClock } from '../../kube/clock.ts';
-import { days } from '../../kube/duration.ts';
 import { isNotFound } from '../../kube/error.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, PODS, SECRETS } from '../../kube/resource.ts';
-import { CLUSTER, INFRASTRUCTURES, internalUrlOf } from '../../kube-apiserver/resources.ts';
-import { hostOfUrl } from '../../kube-apiserver/rotation/hostnames.ts';
 import { MCO_NAMESPACE } from '../../machine-config-api/names.ts';
 import { ownCertificate } from '../../pki/authority.ts';
 import { mergeBundle } from '../../pki/bundle.ts';
@@ -28,21 +20,13 @@ import { confirm } from '../confirm.ts';
 import { certificatesIn } from '../inventory/relations.ts';
 import { UsageError } from '../usage-error.ts';
 import type { MachineConfigServerFlags } from './command.ts';
-import { currentJoinCa, distributeJoinCa, JOIN_SIGNER } from './join-ca.ts';
+import { currentJoinCa, distributeJoinCa, JOIN_SERVING, JOIN_SIGNER } from './join-ca.ts';
 import { type Outcome, printOutcomes, verbFormat } from './outcome.ts';
+import { handServerOver, SERVER_LIFETIME, serverNames, serverUnit } from './server-hand-over.ts';
 
 const SIGNER = { kind: 'Secret', ...JOIN_SIGNER };
-const BUNDLE = { kind: 'ConfigMap', ...JOIN_SIGNER };
-const SERVING = { kind: 'Secret', namespace: MCO_NAMESPACE, name: 'machine-config-server-tls' };
+const SERVING = { kind: 'Secret', ...JOIN_SERVING };
 const POD_SELECTOR = 'k8s-app=machine-config-server';
-/** Ten years, replaced after nine (spec 70, 2.4). */
-const LIFETIME = { validityMs: days(3650), refreshMs: days(3285) };
-
-type PlatformAddresses = Readonly<
-  Record<string, { apiServerInternalIP?: string; apiServerInternalIPs?: readonly string[] } | undefined>
->;
-const PLATFORMS_WITH_ADDRESSES = ['baremetal', 'ovirt', 'openstack', 'vsphere', 'nutanix'] as const;
-
 /** `regenerate-machine-config-server-serving-cert`. */
 export async function runRegenerateServingCert(flags: MachineConfigServerFlags): Promise<void> {
   const updateIgnition = booleanFrom('--update-ignition', flags.updateIgnition);
@@ -53,19 +37,18 @@ export async function runRegenerateServingCert(flags: MachineConfigServerFlags):
       'The certificate that new machines meet first may be replaced, and its server is restarted.',
       flags.yes,
     );
-    outcomes.push(...(await rotate(kube, unit)));
-    // Machines must know the new CA before they meet a server that uses it (spec 70, 9.9).
-    if (updateIgnition) outcomes.push(...(await distributeJoinCa(kube, await currentJoinCa(kube), false)));
+    const { updateRootCa = false } = flags;
+    await handServerOver(kube, { unit, updateIgnition, updateRootCa }, outcomes);
     await restartServer(kube, outcomes);
   });
 }
 
 /** `update-ignition-ca-bundle-for-machine-config-server`. */
 export async function runUpdateIgnition(flags: MachineConfigServerFlags): Promise<void> {
+  const { dryRun = false, updateRootCa = false } = flags;
   await reporting(flags, async (kube, outcomes) => {
-    if (!flags.dryRun)
-      await confirm('The CA that new machines trust from their first boot on will be replaced.', flags.yes);
-    outcomes.push(...(await distributeJoinCa(kube, await currentJoinCa(kube), flags.dryRun ?? false)));
+    if (!dryRun) await confirm('The CAs that new machines trust from their first boot on will change.', flags.yes);
+    outcomes.push(...(await distributeJoinCa(kube, await currentJoinCa(kube), { dryRun, updateRootCa })));
   });
 }
 
@@ -88,33 +71,6 @@ async function reporting(
   });
 }
 
-function serverUnit(hostnames: readonly string[]): RotationUnit {
-  return rotationUnit({
-    name: 'MachineConfigServer',
-    signer: { ...JOIN_SIGNER, ...LIFETIME },
-    bundle: JOIN_SIGNER,
-    target: { namespace: SERVING.namespace, name: SERVING.name, ...LIFETIME, creator: servingCreator({ hostnames }) },
-  });
-}
-
-async function rotate(kube: Kube, unit: RotationUnit): Promise<Outcome[]> {
-  const result = await syncUnit(unit, {
-    kube,
-    objects: liveObjects(kube),
-    clock: systemClock,
-    keys: systemKeys,
-    events: { event: () => {} },
-    locks: new ObjectLocks(),
-  });
-  if (result.outcome === 'lost')
-    throw new Error(`somebody else wrote the ${result.object} at the same time: try again`);
-  return Object.entries({ signer: SIGNER, bundle: BUNDLE, target: SERVING }).map(([part, object]) =>
-    result.regenerated.some(name => name === part)
-      ? { object, outcome: 'done', text: 'regenerated' }
-      : { object, outcome: 'unchanged', text: 'unchanged', isNoted: true },
-  );
-}
-
 /** What would happen, by the rules themselves. Nothing is written. */
 async function foresee(kube: Kube, unit: RotationUnit, updateIgnition: boolean, outcomes: Outcome[]): Promise<void> {
   const [signer, bundle, serving] = await Promise.all([
@@ -127,7 +83,7 @@ async function foresee(kube: Kube, unit: RotationUnit, updateIgnition: boolean, 
   outcomes.push(...decisions);
   // A real run would end here too.
   if (ca === undefined) return;
-  if (updateIgnition) outcomes.push(...(await distributeJoinCa(kube, ca, true)));
+  if (updateIgnition) outcomes.push(...(await distributeJoinCa(kube, ca, { dryRun: true })));
   for (const object of await serverPods(kube)) outcomes.push({ object, outcome: 'done', text: 'would be deleted' });
 }
 
@@ -143,7 +99,7 @@ export async function foreseen(
   { signer, bundle, serving }: ServerObjects,
   now: Date,
 ): Promise<{ decisions: Outcome[]; ca?: Certificate | undefined }> {
-  const decision = decideSigner(signer, LIFETIME, now);
+  const decision = decideSigner(signer, SERVER_LIFETIME, now);
   const stored = certificatesIn(signer && dataText(signer, TLS_CERT));
   if (decision.action === 'fail') return { decisions: [foreseenOutcome(SIGNER, decision)] };
   const chain = decision.action === 'keep' ? stored : [await standInFor(now)];
@@ -156,7 +112,7 @@ export async function foreseen(
 /** A CA in the place of the one that a real run would make: rules and user data look at it, nobody keeps it. */
 async function standInFor(now: Date): Promise<Certificate> {
   const commonName = `${JOIN_SIGNER.namespace}_${JOIN_SIGNER.name}@${Math.floor(now.getTime() / 1000)}`;
-  const lifetimeMs = LIFETIME.validityMs;
+  const lifetimeMs = SERVER_LIFETIME.validityMs;
   return ownCertificate(await issueSigner({ commonName, lifetimeMs, now, keys: systemKeys, algorithm: 'P-256' }));
 }
 
@@ -164,18 +120,6 @@ function foreseenOutcome(object: Outcome['object'], decision: Decision): Outcome
   if (decision.action === 'fail') return { object, outcome: 'failed', text: decision.error };
   if (decision.action === 'keep') return { object, outcome: 'unchanged', text: 'would stay', isNoted: true };
   return { object, outcome: 'done', text: 'would be made anew' };
-}
-
-async function serverNames(kube: Kube): Promise<string[]> {
-  const infrastructure = await getIfPresent(kube, INFRASTRUCTURES, CLUSTER);
-  const host = infrastructure && hostOfUrl(internalUrlOf(infrastructure));
-  if (host === undefined) throw new Error('infrastructures.config.openshift.io/cluster names no internal API URL');
-  const platform = (infrastructure?.status?.platformStatus ?? {}) as PlatformAddresses;
-  const addresses = PLATFORMS_WITH_ADDRESSES.flatMap(name => {
-    const { apiServerInternalIPs, apiServerInternalIP } = platform[name] ?? {};
-    return apiServerInternalIPs ?? (apiServerInternalIP ? [apiServerInternalIP] : []);
-  });
-  return [...new Set([host, ...addresses])];
 }
 
 /** Deletes the pods, so that they start anew; one that is gone by itself is as good. */

@@ -27,7 +27,7 @@ export function alreadyBegun(secret: Secret, { since, because, next }: HandOverI
 }
 
 /** What a request starts, and who has a say in it. */
-export function whatBegins({ leaves, asks, notCounted, isByReceipts }: HandOverItem): string[] {
+export function whatBegins({ leaves, asks, notCounted, isByReceipts, operator }: HandOverItem): string[] {
   const lines = [
     leaves.some(({ isOfCurrent }) => !isOfCurrent)
       ? 'its leaves are still following the last one (Signing): the hand-over begins after them'
@@ -39,6 +39,8 @@ export function whatBegins({ leaves, asks, notCounted, isByReceipts }: HandOverI
       ? []
       : [`not waited for: ${notCounted.map(({ process, why }) => `${process} (${why})`).join('; ')}`]),
   ];
+  if (operator === 'machine-config-server')
+    return [...lines, 'rotunda regenerate-machine-config-server-serving-cert carries it out'];
   if (isByReceipts) return lines;
   return [
     'its operator does not say that it hands over by receipts: it may let the new one sign by the clock,',

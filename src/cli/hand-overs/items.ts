@@ -16,6 +16,7 @@ import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
 import type { Certificate } from '../../pki/certificate.ts';
 import type { TrustGraph } from '../../trust/graph.ts';
 import { secret as secretRef } from '../../trust/object.ts';
+import { SERVER_DAY_MS, serverUnit } from '../certificates/server-hand-over.ts';
 import { byPlace, metadataOf } from '../inventory/certificates.ts';
 import { isNamed } from '../inventory/known-chains.ts';
 import type { HandOverItem, ReceiptItem } from '../inventory/model.ts';
@@ -44,11 +45,26 @@ export async function handOverItems(
   const dayMs = rotationDayFrom(objects);
   const units = rotationUnits({ dayMs, hostnames: hostnameSources() });
   const graph = kubeApiserverTrust();
-  const evidence = new Evidence(sourcesFrom(objects, source, units, graph));
-  const families = familiesOf(units).filter(({ signer }) => objects.secrets.some(secret => isNamed(secret, signer)));
-  const items = await Promise.all(
-    families.map(family => itemOf(family, { objects, graph, evidence, dayMs, now, asking })),
-  );
+  const isThere = ({ signer }: Family) => objects.secrets.some(secret => isNamed(secret, signer));
+  const byOperator: Sight = {
+    objects,
+    operator: 'kube-apiserver',
+    isByReceipts: isByReceipts(objects),
+    verifiers: family => verifiersIn(graph, family),
+    evidence: new Evidence(sourcesFrom(objects, source, units, graph)),
+    dayMs,
+    now,
+    asking,
+  };
+  const byCommand: Sight = { ...byOperator, ...SERVER_SIGHT };
+  const items = await Promise.all([
+    ...familiesOf(units)
+      .filter(isThere)
+      .map(family => itemOf(family, byOperator)),
+    ...familiesOf([serverUnit([])])
+      .filter(isThere)
+      .map(family => itemOf(family, byCommand)),
+  ]);
   const all = [...items, ...(await etcdHandOvers(objects, dayMs, now))];
   // What is under way is what somebody looks for.
   return all.toSorted((a, b) => Number(isUnderWay(b)) - Number(isUnderWay(a)) || byPlace(a, b));
@@ -66,28 +82,40 @@ export function openPublic(secret: PublicSecret): { readonly chain: readonly Cer
   return { chain: certificatesIn(dataText(secret, TLS_CERT)) };
 }
 
-interface Sight {
+interface Sight extends Pick<HandOverItem, 'operator' | 'isByReceipts'> {
   readonly objects: InventoryObjects;
-  readonly graph: TrustGraph;
+  /** Who verifies what a family signs. */
+  verifiers(family: Family): Pick<HandOverItem, 'asks' | 'notCounted'>;
   readonly evidence: Receipts;
   readonly dayMs: number;
   readonly now: Date;
   readonly asking: Asking;
 }
 
+/** What user data holds is not for everybody's eyes: who has a CA of the server is known by what the command has noted. */
+const SERVER_SIGHT = {
+  operator: 'machine-config-server',
+  isByReceipts: true,
+  verifiers: () => ({
+    asks: [{ process: 'machines at their first boot', nodes: 'new', how: 'by the user data that they are made with' }],
+    notCounted: [],
+  }),
+  dayMs: SERVER_DAY_MS,
+  asking: 'notes',
+} as const satisfies Partial<Sight>;
+
 async function itemOf(family: Family, sight: Sight): Promise<HandOverItem> {
-  const { objects, graph, dayMs, now } = sight;
+  const { objects, operator, dayMs, now } = sight;
   const { signer } = family;
   const found = objectsOf(family, objects);
   const question = { ...sightOf(found, signer, now, openPublic), dayMs, now };
   const { decision, receipts, presenters, receiptsFrom } = await decided(family, found, question, sight);
   const notes = found.next === undefined ? {} : annotationsOf(found.next);
   const ends = decision.waitingFor.length === 0 ? undefined : endOf(question);
-  const verifiers = verifiersOf(graph, leavesOf(family));
   return {
     metadata: found.signer === undefined ? { ...signer } : metadataOf(found.signer),
-    operator: 'kube-apiserver',
-    isByReceipts: isByReceipts(objects),
+    operator,
+    isByReceipts: sight.isByReceipts,
     phase: decision.phase,
     write: decision.write,
     because: decision.because,
@@ -104,6 +132,13 @@ async function itemOf(family: Family, sight: Sight): Promise<HandOverItem> {
     waitingFor: decision.waitingFor.map(({ verifier }) => verifier),
     leftBehind: decision.leftBehind.map(({ verifier }) => verifier),
     waitsUntil: ends && waitsUntil(ends, question).toISOString(),
+    ...sight.verifiers(family),
+  };
+}
+
+function verifiersIn(graph: TrustGraph, family: Family): Pick<HandOverItem, 'asks' | 'notCounted'> {
+  const verifiers = verifiersOf(graph, leavesOf(family));
+  return {
     asks: verifiers.flatMap(({ process, nodes, means }) =>
       means.kind === 'nobody' ? [] : [{ process, nodes, how: HOW[means.kind] }],
     ),

@@ -10,6 +10,8 @@ import { getIfPresent } from '../../kube/get.ts';
 import type { Kube } from '../../kube/port.ts';
 import { type ObjectKey, SECRETS } from '../../kube/resource.ts';
 import { formatRfc3339 } from '../../kube/time.ts';
+import type { Outcome } from '../certificates/outcome.ts';
+import { handServerOver, serverNames, serverUnit } from '../certificates/server-hand-over.ts';
 import { withCluster } from '../cluster.ts';
 import { confirm } from '../confirm.ts';
 import type { HandOverItem } from '../inventory/model.ts';
@@ -48,11 +50,19 @@ export async function runTakeBack(word: string, flags: TakeBackFlags): Promise<v
 /** Where to note that a hand-over is not wanted, or why there is no way back. */
 export type WayBack =
   | { readonly refusal: string }
-  | { readonly key: ObjectKey; readonly annotation: string; readonly says: string; readonly told: string };
+  | {
+      readonly key: ObjectKey;
+      readonly annotation: string;
+      readonly says: string;
+      readonly told: string;
+      /** No operator looks at it: whoever notes it carries it out. */
+      readonly isOurs: boolean;
+    };
 
 export async function wayBack(kube: Kube, item: HandOverItem, mayBeginAgain: boolean, now: Date): Promise<WayBack> {
   const { namespace = '', name } = item.metadata;
   const place = { namespace, name };
+  const isOurs = item.operator === 'machine-config-server';
   if (item.operator === 'etcd')
     return { refusal: "etcd's operator knows no way back: its next signer is the one it keeps" };
   if (item.phase === 'Distributing') {
@@ -65,7 +75,7 @@ export async function wayBack(kube: Kube, item: HandOverItem, mayBeginAgain: boo
     }
     const again = due === undefined ? '' : ' Another one is made at once, because the signer in use is due.';
     const says = `"${item.next}" has signed nothing: it leaves the bundles and is forgotten.${again}`;
-    return { key: nextKey(place), annotation: TAKEN_BACK, says, told: 'hand-over taken back' };
+    return { key: nextKey(place), annotation: TAKEN_BACK, says, told: 'hand-over taken back', isOurs };
   }
   const previous = await getIfPresent(kube, SECRETS, previousKey(place));
   const [before] = previous === undefined ? [] : certificatesIn(dataText(previous, TLS_CERT));
@@ -77,7 +87,7 @@ export async function wayBack(kube: Kube, item: HandOverItem, mayBeginAgain: boo
     return { refusal: `${state}: there is nothing to take back` };
   }
   const says = `"${item.current}" signs already: "${before.subject.commonName}" is handed over to again, and leaves are made anew once more.`;
-  return { key: place, annotation: TURNED_ROUND, says, told: 'hand-over turned round' };
+  return { key: place, annotation: TURNED_ROUND, says, told: 'hand-over turned round', isOurs };
 }
 
 /** Only what has happened already by the time of the write is not there any more: then nothing is left to do. */
@@ -97,6 +107,15 @@ export async function takeBack(
       });
     throw error;
   }
+  if (plan.isOurs && !dryRun) await carryOut(kube);
+}
+
+/** The server shows what its Secret holds with the next connection: it need not be restarted for this. */
+async function carryOut(kube: Kube): Promise<void> {
+  const outcomes: Outcome[] = [];
+  await handServerOver(kube, { unit: serverUnit(await serverNames(kube)), updateIgnition: true }, outcomes);
+  const held = outcomes.filter(({ outcome }) => outcome === 'held' || outcome === 'failed');
+  if (held.length > 0) throw new Error(`noted, and not done yet: ${held.map(({ text }) => text).join('; ')}`);
 }
 
 /** Why the signer in use is due although nobody asked for a new one. */

@@ -62,6 +62,9 @@ export function whatEndsTheWait(item: HandOverItem): string[] {
   );
   return [
     presenters.length > 0 ? 'each of them shows a certificate of the signer in use' : 'each of them loads it',
+    ...(operator === 'machine-config-server'
+      ? ['then rotunda regenerate-machine-config-server-serving-cert is run again']
+      : []),
     ...(operator === 'etcd' ? ['a revision with it is rolled out to their nodes'] : []),
     ...[...new Set(nodes)].map(node => `rotunda waive node/${node}, or the node is deleted`),
     ...(waitsUntil === undefined ? [] : [`${secondsText(waitsUntil)}: waiting longer would harm everybody (HO-7)`]),

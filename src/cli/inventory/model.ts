@@ -150,7 +150,8 @@ export type HandOverPhase = 'Steady' | 'Distributing' | 'Signing' | 'Retiring';
 export interface HandOverItem {
   /** Of the Secret that is asked for a new signer. */
   readonly metadata: ItemMetadata;
-  readonly operator: 'kube-apiserver' | 'etcd';
+  /** Who hands over; that of the machine-config server is carried out by the command that begins it. */
+  readonly operator: 'kube-apiserver' | 'etcd' | 'machine-config-server';
   readonly phase: HandOverPhase;
   /** Its operator says that it waits for receipts; otherwise it may go by the clock. */
   readonly isByReceipts: boolean;
