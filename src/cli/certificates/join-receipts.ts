@@ -88,7 +88,7 @@ function receiptOf({ name, cas }: UserData, ca: Certificate): Receipt {
 function arrival(machine: Machine, userData: readonly UserData[], ca: Certificate): Receipt {
   const { name = '', creationTimestamp } = machine.metadata ?? {};
   const from = machine.spec?.providerSpec?.value?.userDataSecret?.name;
-  const made = parseRfc3339(String(creationTimestamp ?? ''));
+  const made = parseRfc3339(creationTimestamp ?? '');
   const source = userData.find(found => found.name === from);
   const isYounger = made !== undefined && source?.changedAt !== undefined && floorToMs(made) > source.changedAt;
   const isLoaded = source !== undefined && holds(source.cas, ca) && isYounger;
@@ -119,7 +119,7 @@ async function joining(kube: Kube): Promise<Machine[]> {
 
 /** When anybody last wrote it. */
 function lastWrite({ metadata }: Secret): Date | undefined {
-  const times = (metadata?.managedFields ?? []).map(({ time }) => parseRfc3339(String(time ?? '')));
+  const times = (metadata?.managedFields ?? []).map(({ time }) => parseRfc3339(time ?? ''));
   const known = times.filter(time => time !== undefined).map(time => floorToMs(time).getTime());
   return known.length === 0 ? undefined : new Date(Math.max(...known));
 }

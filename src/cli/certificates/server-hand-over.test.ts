@@ -224,9 +224,10 @@ describe('the CA of the machine-config server changes', () => {
 
   test('a machine on its way is waited for until it has joined', async () => {
     const kube = await world('ours');
-    const machine = (status: object): KubeObject => ({
-      metadata: { namespace: MACHINES, name: 'worker-7', creationTimestamp: formatRfc3339(daysFromNow(-1)) as never },
-      ...{ spec: { providerSpec: { value: { userDataSecret: { name: 'worker-user-data' } } } }, status },
+    const machine = (status: object): KubeObject & { spec: object; status: object } => ({
+      metadata: { namespace: MACHINES, name: 'worker-7', creationTimestamp: formatRfc3339(daysFromNow(-1)) },
+      spec: { providerSpec: { value: { userDataSecret: { name: 'worker-user-data' } } } },
+      status,
     });
     await kube.create(MACHINE_KIND, machine({ phase: 'Provisioned' }));
     const held = (await handOver(kube)).find(({ outcome }) => outcome === 'held');
