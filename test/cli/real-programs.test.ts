@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { realPrograms } from '../../src/cli/bootstrap/real-programs.ts';
-import { BUILT_PROGRAMS, KUBERNETES_VERSION, moduleDirectory } from '../../src/local/real/built-programs.ts';
+import { KUBERNETES_VERSION, moduleDirectory, RUNNING_PROGRAMS } from '../../src/local/real/built-programs.ts';
 import { PATIENCE_MS } from '../tools/eventually.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
-const REQUIRED = BUILT_PROGRAMS.filter(name => name !== 'kubelet');
+const REQUIRED = RUNNING_PROGRAMS.filter(name => name !== 'kubelet');
 
 test('built once, they are found without a flag', async t => {
   const { env, cache } = machine(t);

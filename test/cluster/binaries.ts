@@ -1,15 +1,15 @@
 import { findExecutable, searchPath } from '../../src/local/programs.ts';
 import {
   BUILD_COMMAND,
-  BUILT_PROGRAMS,
   type BuiltProgram,
   builtProgramsDirectory,
+  RUNNING_PROGRAMS,
 } from '../../src/local/real/built-programs.ts';
 
 export type Binaries = Readonly<Record<BuiltProgram, string>>;
 
 /** The programs of a real control plane if they are all here, else why not. Builds nothing. */
-export function findBinaries(programs: readonly BuiltProgram[] = BUILT_PROGRAMS): Binaries | { missing: string } {
+export function findBinaries(programs: readonly BuiltProgram[] = RUNNING_PROGRAMS): Binaries | { missing: string } {
   const found = programs.map(program => [program, find(program)] as const);
   const missing = found.filter(([, path]) => path === undefined).map(([program]) => program);
   if (missing.length > 0) {

@@ -16,10 +16,13 @@ const PACKAGES = {
   'kube-controller-manager': 'k8s.io/kubernetes/cmd/kube-controller-manager',
   'kube-scheduler': 'k8s.io/kubernetes/cmd/kube-scheduler',
   kubelet: 'k8s.io/kubernetes/cmd/kubelet',
+  kubeadm: 'k8s.io/kubernetes/cmd/kubeadm',
 } as const;
 
 export type BuiltProgram = keyof typeof PACKAGES;
 export const BUILT_PROGRAMS = Object.keys(PACKAGES) as BuiltProgram[];
+/** What a control plane runs; kubeadm only makes its files. */
+export const RUNNING_PROGRAMS = BUILT_PROGRAMS.filter(program => program !== 'kubeadm');
 
 /** What to run in a checkout to have them. */
 export const BUILD_COMMAND = 'npm run cluster:build';
