@@ -31,7 +31,7 @@ export function withNamespaceFlags(command: Command): Command {
 export function withSourceFlags(command: Command): Command {
   return withClusterFlags(command).option(
     '--from <folder>',
-    'read the objects from a must-gather or another folder of YAML and JSON instead of a cluster',
+    'read a must-gather or another folder of YAML and JSON, or one of PEM files and kubeconfigs, instead of a cluster',
   );
 }
 

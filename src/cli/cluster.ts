@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import type { TlsMaterial } from '../kube/access.ts';
 import { HttpKube } from '../kube/client.ts';
 import { ConnectionError, KubeError } from '../kube/error.ts';
 import { loadAccess } from '../kube/kubeconfig.ts';
@@ -9,6 +10,8 @@ import { UsageError } from './usage-error.ts';
 export interface Cluster {
   readonly kube: HttpKube;
   readonly server: string;
+  /** What the kubeconfig has besides the key, and the name that the server's certificate has to be good for. */
+  readonly shown: Pick<TlsMaterial, 'ca' | 'certificate' | 'serverName'>;
   /** The namespace of the context. */
   readonly namespace: string;
 }
@@ -20,7 +23,9 @@ export async function withCluster<T>(flags: ClusterFlags, work: (cluster: Cluste
   const { server, tls } = await access.connection().catch(asUsageError);
   const kube = new HttpKube(access, { fieldManager: 'rotunda', requestTimeoutMs: timeoutMs });
   try {
-    return await work({ kube, server: server.href, namespace: access.namespace });
+    const { ca, certificate, serverName } = tls;
+    const shown = { ca, certificate, serverName };
+    return await work({ kube, server: server.href, shown, namespace: access.namespace });
   } catch (error) {
     throw clusterError(error, server.href, tls.certificate, new Date());
   } finally {

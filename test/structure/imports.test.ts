@@ -14,6 +14,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   staticpod: ['pki', 'kube', 'controller'],
   'kube-apiserver': ['pki', 'kube', 'controller', 'certrotation', 'trust', 'hand-over', 'staticpod'],
   etcd: ['pki', 'kube', 'controller', 'certrotation', 'trust', 'hand-over', 'staticpod'],
+  kubeadm: ['pki', 'kube', 'controller', 'certrotation', 'trust', 'hand-over'],
   'machine-config-api': ['kube', 'controller'],
   'machine-config': ['pki', 'kube', 'controller', 'certrotation', 'trust', 'staticpod', 'machine-config-api'],
   daemon: ['pki', 'kube', 'controller', 'certrotation', 'trust', 'staticpod', 'machine-config-api'],

@@ -5,6 +5,7 @@ import { listAll } from '../../kube/list.ts';
 import type { Kube } from '../../kube/port.ts';
 import { NODES } from '../../kube/resource.ts';
 import { CLUSTER, INFRASTRUCTURES } from '../../kube-apiserver/resources.ts';
+import type { Certificate } from '../../pki/certificate.ts';
 import type { TrustGraph } from '../../trust/graph.ts';
 import { chainServed, type ServerPlace } from '../../trust/served.ts';
 import { routesFrom } from '../verify/routes.ts';
@@ -35,23 +36,36 @@ export async function certificatesServed(kube: Kube, graph: TrustGraph): Promise
   return askAll([...new Map(routes.map(route => [placeOf(route), route])).values()]);
 }
 
-/** Asks each server for its certificate, a bounded number of them at a time. */
+/** Asks each server for its certificate. */
 export async function askAll(routes: readonly ServerPlace[], timeoutMs = LONGEST_ANSWER_MS): Promise<AskedServers> {
   const inUse: UsedCertificate[] = [];
   const silent: string[] = [];
-  for (let at = 0; at < routes.length; at += MOST_AT_ONCE) {
-    const batch = routes.slice(at, at + MOST_AT_ONCE);
-    const chains = await Promise.all(batch.map(route => chainServed(route, timeoutMs)));
-    for (const [index, [certificate, ...intermediates]] of chains.entries()) {
-      const where = placeOf(batch[index] as ServerPlace);
-      if (certificate === undefined) silent.push(where);
-      else inUse.push({ where: `the server ${where}`, certificate, intermediates });
-    }
+  for (const { server, chain } of await chainsServed(routes, timeoutMs)) {
+    const [certificate, ...intermediates] = chain;
+    const where = placeOf(server);
+    if (certificate === undefined) silent.push(where);
+    else inUse.push({ where: `the server ${where}`, certificate, intermediates });
   }
   return { inUse, asked: routes.length, silent };
 }
 
-function placeOf({ host, port, serverName = host }: ServerPlace): string {
+/** What each server shows, in their order, a bounded number of them asked at a time; an empty chain: nothing. */
+export async function chainsServed<T extends ServerPlace>(
+  servers: readonly T[],
+  timeoutMs = LONGEST_ANSWER_MS,
+): Promise<{ readonly server: T; readonly chain: readonly Certificate[] }[]> {
+  const found: { server: T; chain: readonly Certificate[] }[] = [];
+  for (let at = 0; at < servers.length; at += MOST_AT_ONCE) {
+    const batch = servers.slice(at, at + MOST_AT_ONCE);
+    found.push(
+      ...(await Promise.all(batch.map(async server => ({ server, chain: await chainServed(server, timeoutMs) })))),
+    );
+  }
+  return found;
+}
+
+/** `<name> at <address>:<port>`, or without the name where it is the address. */
+export function placeOf({ host, port, serverName = host }: ServerPlace): string {
   const address = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
   return serverName === host ? address : `${serverName} at ${address}`;
 }

@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { type SourceFlags, withNamespaceFlags, withSourceFlags } from '../cluster-flags.ts';
 import { withExamples } from '../examples.ts';
+import { type LayoutFlags, withLayoutFlag } from '../look/layout-flag.ts';
 import { withOutputFlag } from '../output/format.ts';
 import { GET_KINDS } from './words.ts';
 
-export interface GetFlags extends SourceFlags {
+export interface GetFlags extends SourceFlags, LayoutFlags {
   readonly output: string;
   readonly selector?: string | undefined;
   readonly fieldSelector?: string | undefined;
@@ -25,12 +26,14 @@ export function addGet(program: Command): void {
       `Lists ${GET_KINDS.join(', ')} of a cluster or of a folder (--from), with what the rotation rules will do next and when.\n` +
         'Names follow as in kubectl: TYPE NAME... or TYPE/NAME... Works on the TLS Secrets of any cluster. Nothing is written, and\n' +
         'private keys are never shown. Exit code 1 when a name is not found.\n' +
+        'certs of a cluster that kubeadm made are those that can be seen over its API and over TLS; with --from /etc/kubernetes, or any\n' +
+        'folder of PEM files and kubeconfigs, those in the files. Nothing needs to be installed for either.\n' +
         'hand-overs say of each signer where its replacement stands and for whom it waits: by what its operator noted; where it noted\n' +
         'nothing, verifiers are asked from here.',
     )
     .argument('<type>', GET_KINDS.join(', '))
     .argument('[names...]', 'only these');
-  withOutputFlag(withNamespaceFlags(withSourceFlags(command)))
+  withOutputFlag(withLayoutFlag(withNamespaceFlags(withSourceFlags(command))))
     .option('-l, --selector <labels>', 'only objects with these labels, such as a=b,c!=d')
     .option(
       '--field-selector <fields>',
@@ -54,5 +57,6 @@ export function addGet(program: Command): void {
     'rotunda get certs -o custom-columns=NAME:.metadata.name,UNTIL:.certificate.notAfter',
     'rotunda get hand-overs',
     'rotunda get bundles --from must-gather/',
+    'rotunda get certs --from /etc/kubernetes',
   );
 }

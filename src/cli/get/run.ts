@@ -5,6 +5,9 @@ import { LiveSource } from '../inventory/live-source.ts';
 import { withSource } from '../inventory/open.ts';
 import { type InventoryObjects, readInventory } from '../inventory/read.ts';
 import type { ObjectSource } from '../inventory/source.ts';
+import { lookAround, withLook } from '../look/around.ts';
+import { seenKind } from '../look/listing.ts';
+import type { Look } from '../look/look.ts';
 import { nowFrom } from '../moment.ts';
 import { type OutputFormat, outputFormatFrom } from '../output/format.ts';
 import { documentOf, printDocument, printItems, refuseBadTemplate } from '../output/print.ts';
@@ -32,10 +35,13 @@ interface Question {
 export async function runGet(words: readonly string[], flags: GetFlags): Promise<void> {
   const question = questionFrom(words, flags);
   if (!flags.watch) {
-    await withSource(flags, async source => {
-      const { kind, items } = await answer(question, source, nowFrom(flags.now));
-      process.stdout.write(render(question, kind, items));
-      reportMissing(question, items);
+    await withSource(flags, async (source, cluster) => {
+      const now = nowFrom(flags.now);
+      const look = listsCertificates(question) ? await lookAround(flags, cluster, now) : undefined;
+      const { kind, items } = await answer(question, source, now, look);
+      process.stdout.write(render(question, kind, items, true, look));
+      reportMissing(question, items, look);
+      if (look?.failure !== undefined) throw look.failure;
     });
     return;
   }
@@ -72,27 +78,44 @@ function questionFrom(words: readonly string[], flags: GetFlags): Question {
   return { word, names, namespace, format, flags, selects, order: orderFrom(flags.sortBy) };
 }
 
-async function answer(question: Question, source: ObjectSource, now: Date): Promise<{ kind: Kind; items: Item[] }> {
+/** What is in no object has no namespace either. */
+function listsCertificates({ word, namespace, flags }: Question): boolean {
+  const kind = kindsAt(new Date(0)).find(candidate => candidate.words.includes(word));
+  return kind?.parts.includes('certificates') === true && namespace === undefined && flags.selector === undefined;
+}
+
+async function answer(
+  question: Question,
+  source: ObjectSource,
+  now: Date,
+  look?: Look,
+): Promise<{ kind: Kind; items: Item[] }> {
   const { word, names, namespace, selects, order, flags } = question;
   const kind = kindsAt(now).find(candidate => candidate.words.includes(word)) as Kind;
   const asking = flags.ask ? 'everybody' : flags.watch || flags.from !== undefined ? 'notes' : 'missing';
   const handOvers = kind.parts.includes('hand-overs')
     ? (objects: InventoryObjects) => handOverItems(objects, source, now, asking)
     : undefined;
-  const inventory = await readInventory(source, { parts: kind.parts, namespace, handOvers }, now);
+  const objects = { parts: kind.parts, namespace, handOvers };
+  const inventory = look === undefined ? await readInventory(source, objects, now) : await withLook(source, look, now);
   const items = kind
     .items(inventory)
     .filter(item => namespace === undefined || item.metadata.namespace === namespace)
     .filter(item => (names.length === 0 || names.includes(item.metadata.name)) && selects(item));
-  return { kind, items: order === undefined ? items : items.toSorted(order) };
+  const isSeen = look !== undefined && look.items.length > 0 && kind.kind !== 'Bundle';
+  return {
+    kind: isSeen ? seenKind(kind, look.unseen, now) : kind,
+    items: order === undefined ? items : items.toSorted(order),
+  };
 }
 
-function render(question: Question, kind: Kind, items: readonly Item[], withHeader = true): string {
+function render(question: Question, kind: Kind, items: readonly Item[], withHeader = true, look?: Look): string {
   const { format, flags, names, namespace } = question;
   const printed = printItems(kind, items, format, {
     isSingle: names.length === 1 && items.length === 1,
     withHeader: withHeader && flags.headers,
     hide: namespace === undefined ? [] : ['NAMESPACE'],
+    ...(look === undefined || look.items.length === 0 ? {} : { more: { layout: look.layout, unseen: look.unseen } }),
   });
   const isForPeople = (format.kind === 'table' || format.kind === 'wide') && flags.headers && !flags.watch;
   const summary = isForPeople && items.length > 0 ? kind.summary?.(items) : undefined;
@@ -103,13 +126,18 @@ function visibleLines(text: string): string {
   return text === '' ? '' : `${text.split('\n').map(visible).join('\n')}\n`;
 }
 
-function reportMissing({ names, word, namespace }: Question, items: readonly Item[]): void {
+function reportMissing({ names, word, namespace }: Question, items: readonly Item[], look?: Look): void {
   const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
   for (const name of names.filter(wanted => !items.some(({ metadata }) => metadata.name === wanted))) {
     process.stderr.write(`error: ${word} "${name}" not found${where}\n`);
     process.exitCode = 1;
   }
-  if (items.length === 0 && names.length === 0) process.stderr.write(`no ${word} found${where}\n`);
+  if (items.length > 0 || names.length > 0) return;
+  process.stderr.write(`no ${word} found${where}\n`);
+  if (look === undefined) return;
+  if (look.items.length > 0)
+    process.stderr.write(`${look.items.length} certificates were seen elsewhere: rotunda get certs\n`);
+  for (const text of look.unseen) process.stderr.write(`not seen from here: ${visible(text)}\n`);
 }
 
 /** Changes that come together are told together. */

@@ -20,7 +20,7 @@ export interface CertificateOptions {
 }
 
 /** A certificate nobody rotates is pointed at when it ends within so many rotation days. */
-const EXPIRING_SOON_DAYS = 30;
+export const EXPIRING_SOON_DAYS = 30;
 
 /** What ConfigMaps call their CA bundle (spec 70, 5.2). */
 const BUNDLE_KEYS = [

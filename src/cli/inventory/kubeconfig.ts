@@ -5,6 +5,8 @@ import { isRecord } from './shape.ts';
 export interface KubeconfigCertificates {
   readonly authorities: readonly NamedPem[];
   readonly clients: readonly NamedPem[];
+  /** Files that are named instead: of certificates that users show. */
+  readonly clientFiles: readonly string[];
 }
 
 /** Of the cluster or user with this name. */
@@ -18,7 +20,7 @@ const LONGEST_KUBECONFIG = 1024 * 1024;
 /** The certificates inside a kubeconfig, in YAML or JSON; undefined for texts that are none. Paths to files are not followed. */
 export function certificatesOfKubeconfig(text: string): KubeconfigCertificates | undefined {
   // Nearly every text that comes here is something else: no need to read it all.
-  if (text.length > LONGEST_KUBECONFIG || !/\b(certificate-authority|client-certificate)-data\b/.test(text))
+  if (text.length > LONGEST_KUBECONFIG || !/\b(certificate-authority|client-certificate)\b/.test(text))
     return undefined;
   let config: unknown;
   try {
@@ -30,15 +32,23 @@ export function certificatesOfKubeconfig(text: string): KubeconfigCertificates |
   return {
     authorities: embedded(config.clusters, 'cluster', 'certificate-authority-data'),
     clients: embedded(config.users, 'user', 'client-certificate-data'),
+    clientFiles: values(config.users, 'user', 'client-certificate').map(({ value }) => value),
   };
 }
 
 function embedded(entries: unknown, part: string, field: string): NamedPem[] {
+  return values(entries, part, field).map(({ name, value }) => ({
+    name,
+    pem: Buffer.from(value, 'base64').toString('utf8'),
+  }));
+}
+
+function values(entries: unknown, part: string, field: string): { name: string; value: string }[] {
   return (Array.isArray(entries) ? entries : []).flatMap((entry: unknown) => {
     if (!isRecord(entry)) return [];
     const { name, [part]: inner } = entry;
     const value = isRecord(inner) ? inner[field] : undefined;
     if (typeof value !== 'string' || value === '') return [];
-    return [{ name: String(name), pem: Buffer.from(value, 'base64').toString('utf8') }];
+    return [{ name: String(name), value }];
   });
 }

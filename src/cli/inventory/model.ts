@@ -24,11 +24,12 @@ export interface ItemMetadata {
 
 /**
  * `Expired`: over; `Unusable`: cannot be read, or key and certificate do not fit; `NeedsAttention`: the rules give up and a person
- * has to look; `Due`: its rule has fired; `Expiring`: nobody rotates it and the end is near; `Good`: none of these.
+ * has to look; `Due`: its rule has fired; `Expiring`: nobody rotates it and the end is near; `Missing`: it ought to be there and is not;
+ * `Good`: none of these.
  */
-export type CertificateState = 'Good' | 'Expiring' | 'Due' | 'NeedsAttention' | 'Unusable' | 'Expired';
+export type CertificateState = 'Good' | 'Expiring' | 'Due' | 'NeedsAttention' | 'Unusable' | 'Expired' | 'Missing';
 
-/** A Secret that holds a certificate. */
+/** A Secret that holds a certificate, or one that was seen elsewhere. */
 export interface CertificateItem {
   readonly metadata: ItemMetadata;
   readonly role: 'signer' | 'target' | 'unmanaged';
@@ -49,6 +50,29 @@ export interface CertificateItem {
   /** Bundles that let a verifier accept it. */
   readonly trustedBy: readonly ObjectRef[];
   readonly notes: readonly string[];
+  /** Of one that is in no Secret: where it was seen, and who looks after it (spec 80, 10). */
+  readonly seen?: SeenCertificate | undefined;
+}
+
+/** A certificate in a file, shown by a server, or inside an object that is no TLS Secret. */
+export interface SeenCertificate {
+  /** Paths of files, addresses of servers, objects; a missing one's is where it ought to be. */
+  readonly places: readonly string[];
+  /** The CA it belongs to, as its layout calls it; absent for a CA. */
+  readonly authority?: string | undefined;
+  /**
+   * Who makes the next one: `kubelet`: the process that shows it, by itself; `by-hand`: somebody who runs `renewWith`; `owner`: whoever
+   * brought it, since its CA has no key here; `nobody`: there is no way but a new CA, or nobody is known.
+   */
+  readonly renewal: 'kubelet' | 'by-hand' | 'owner' | 'nobody';
+  readonly renewWith?: string | undefined;
+  /** Its CA's key is not here: nothing on this machine can sign it. */
+  readonly isExternal: boolean;
+  readonly isMissing: boolean;
+  /** It is missing where most do without. */
+  readonly isNormal?: boolean | undefined;
+  /** What ends with it. */
+  readonly atItsEnd?: string | undefined;
 }
 
 export interface CertificateFacts {

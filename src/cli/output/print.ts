@@ -22,9 +22,15 @@ export interface Listing<T> {
 export const API_VERSION = 'rotunda.dev/v1';
 
 /** What a document for machines looks like: the item itself when one name was asked for, else a list. */
-export function documentOf<T extends object>({ kind }: Listing<T>, items: readonly T[], isSingle: boolean): object {
+export function documentOf<T extends object>(
+  { kind }: Listing<T>,
+  items: readonly T[],
+  isSingle: boolean,
+  more: object = {},
+): object {
   const typed = items.map(item => ({ apiVersion: API_VERSION, kind, ...item }));
-  return isSingle && typed[0] !== undefined ? typed[0] : { apiVersion: API_VERSION, kind: `${kind}List`, items: typed };
+  if (isSingle && typed[0] !== undefined) return typed[0];
+  return { apiVersion: API_VERSION, kind: `${kind}List`, ...more, items: typed };
 }
 
 /** Prints items the way kubectl does. */
@@ -32,15 +38,21 @@ export function printItems<T extends object>(
   listing: Listing<T>,
   items: readonly T[],
   format: OutputFormat,
-  options: { readonly isSingle?: boolean; readonly withHeader?: boolean; readonly hide?: readonly string[] } = {},
+  options: {
+    readonly isSingle?: boolean;
+    readonly withHeader?: boolean;
+    readonly hide?: readonly string[];
+    /** Said of the whole list, in documents for machines. */
+    readonly more?: object;
+  } = {},
 ): string {
-  const { isSingle = false, withHeader = true, hide = [] } = options;
+  const { isSingle = false, withHeader = true, hide = [], more } = options;
   switch (format.kind) {
     case 'json':
     case 'yaml':
     case 'jsonpath':
     case 'custom-columns':
-      return printDocument(documentOf(listing, items, isSingle), format, withHeader);
+      return printDocument(documentOf(listing, items, isSingle, more), format, withHeader);
     case 'name':
       return items.map(item => `${visible(listing.name(item))}\n`).join('');
     default: {

@@ -1,8 +1,8 @@
 import { seconds } from '../../kube/duration.ts';
+import type { ServerAddress } from '../../kube/server-address.ts';
 import type { Certificate } from '../../pki/certificate.ts';
 import { encodeCertificates } from '../../pki/pem.ts';
 import type { HandshakeOutcome, HandshakeRequest } from '../../trust/handshake.ts';
-import type { ApiEndpoint } from './kubeconfig.ts';
 
 export type ShakeHands = (request: HandshakeRequest) => Promise<HandshakeOutcome>;
 
@@ -15,7 +15,7 @@ const MOST_TRIED = 16;
  * it, so a node never gives up the one that it reaches the API with (spec 90, HO-8). That nobody answers is no reason to give one up.
  */
 export async function stillNeeded(
-  endpoint: ApiEndpoint | undefined,
+  endpoint: ServerAddress | undefined,
   wanted: readonly Certificate[],
   leaving: readonly Certificate[],
   shakeHands: ShakeHands,

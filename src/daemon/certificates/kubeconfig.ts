@@ -1,4 +1,5 @@
 import { CORE_SCHEMA, defineScalarTag, dump, floatCoreTag, intCoreTag, load, mapTag, NOT_RESOLVED } from 'js-yaml';
+import { type ServerAddress, serverAddressOf } from '../../kube/server-address.ts';
 import { decodeStrictBase64 } from '../../machine-config-api/base64.ts';
 import { InputError } from './problem.ts';
 
@@ -43,12 +44,10 @@ export class Kubeconfig {
   }
 
   /** Where the API server is, and the name its certificate has to be good for; undefined where no certificate is checked. */
-  get endpoint(): ApiEndpoint | undefined {
+  get endpoint(): ServerAddress | undefined {
     const { server, 'tls-server-name': name, 'insecure-skip-tls-verify': isUnchecked } = this.#cluster;
-    const url = typeof server === 'string' && URL.canParse(server) ? new URL(server) : undefined;
-    if (url?.protocol !== 'https:' || isUnchecked === true) return undefined;
-    const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
-    return { host, port: Number(url.port || HTTPS_PORT), serverName: typeof name === 'string' && name ? name : host };
+    if (typeof server !== 'string' || isUnchecked === true) return undefined;
+    return serverAddressOf(server, typeof name === 'string' ? name : undefined);
   }
 
   /** The file with other CAs: keys ascending, no line folded. */
@@ -63,13 +62,6 @@ export class Kubeconfig {
   }
 }
 
-export interface ApiEndpoint {
-  readonly host: string;
-  readonly port: number;
-  readonly serverName: string;
-}
-
-const HTTPS_PORT = 443;
 const CA_DATA = 'certificate-authority-data';
 
 type Fields = Record<string, unknown>;

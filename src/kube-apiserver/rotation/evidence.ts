@@ -27,7 +27,7 @@ export interface KubeApiserverEvidence {
   secret(key: ObjectKey): Secret | undefined;
 }
 
-const KUBELET_PORT = 10_250;
+export const KUBELET_PORT = 10_250;
 /** Where managers of a control plane run that is not OpenShift's; OpenShift's have operators of their own. */
 const MANAGERS_NAMESPACE = 'kube-system';
 

@@ -1,0 +1,47 @@
+import { KubeError } from '../../kube/error.ts';
+import type { Cluster } from '../cluster.ts';
+import type { SourceFlags } from '../cluster-flags.ts';
+import type { Inventory } from '../inventory/model.ts';
+import { readInventory } from '../inventory/read.ts';
+import type { ObjectSource } from '../inventory/source.ts';
+import { visible } from '../table.ts';
+import { layoutOf } from './layout.ts';
+import type { LayoutFlags } from './layout-flag.ts';
+import type { Look } from './look.ts';
+import { lookAtCluster, lookAtServer } from './look-at-cluster.ts';
+import { lookAtFolder } from './look-at-folder.ts';
+import { isFinding } from './words.ts';
+
+/**
+ * What can be seen without anything installed (spec 80, 10): the files of a folder, or with a kubeconfig alone what a cluster that
+ * kubeadm made shows. Undefined where Rotunda's own objects say everything.
+ */
+export async function lookAround(
+  flags: SourceFlags & LayoutFlags,
+  cluster: Cluster | undefined,
+  now: Date,
+): Promise<Look | undefined> {
+  if (cluster === undefined) {
+    return flags.from === undefined || flags.from === '-' ? undefined : lookAtFolder(flags.from, now);
+  }
+  try {
+    return (await layoutOf(flags, cluster.kube)) === 'kubeadm' ? await lookAtCluster(cluster, now) : undefined;
+  } catch (failure) {
+    const look = await lookAtServer(cluster, now);
+    // A certificate that has ended is why a cluster cannot be talked to as often as not: who asks for certificates hears of it.
+    if (!look.items.some(isFinding)) throw failure;
+    return { ...look, failure };
+  }
+}
+
+/** What was seen, and the objects after it. Who may not read those is told what was seen all the same. */
+export async function withLook(source: ObjectSource, look: Look, now: Date): Promise<Inventory> {
+  const nothing = { now: now.toISOString(), certificates: [], bundles: [], nodes: [], revisions: [], pools: [] };
+  if (look.failure !== undefined) return { ...nothing, certificates: look.items };
+  const inventory = await readInventory(source, { parts: ['certificates'] }, now).catch((error: unknown) => {
+    if (look.items.length === 0 || !(error instanceof KubeError) || error.code !== 403) throw error;
+    process.stderr.write(`warning: Secrets and ConfigMaps were left out: ${visible(error.message)}\n`);
+    return nothing;
+  });
+  return { ...inventory, certificates: [...look.items, ...inventory.certificates] };
+}
