@@ -48,6 +48,12 @@ export function Timeline({ model }: PageProps) {
           <p role="status">Running the rotation rules ahead of time</p>
         ) : (
           <>
+            {plan.warnings.map(({ at, name, renewWith }) => (
+              <p key={`${name} ${at}`} class="notice warn">
+                <Icon name="warning" /> {name} ends <Relative at={at} now={now} />, and no controller renews it:{' '}
+                {renewWith}
+              </p>
+            ))}
             <p class="count">{summaryOf(plan.events)}</p>
             <PlanTable events={plan.events} caption="Planned rotations" empty="Nothing will rotate in this time." />
             {plan.notes.map(note => (

@@ -28,6 +28,7 @@ const STATES: Readonly<Record<CertificateState, { tone: Tone; icon: IconName; te
   NeedsAttention: { tone: 'bad', icon: 'warning', text: 'Needs attention' },
   Unusable: { tone: 'bad', icon: 'error', text: 'Unusable' },
   Expired: { tone: 'bad', icon: 'error', text: 'Expired' },
+  Missing: { tone: 'bad', icon: 'error', text: 'Missing' },
 };
 
 export const CERTIFICATE_STATES = Object.keys(STATES) as CertificateState[];

@@ -248,3 +248,31 @@ describe('folders of other shapes', () => {
     assert.match(missing.stderr, /no such file or folder/);
   });
 });
+
+describe('plan', () => {
+  const plan = async (dir: string, ...args: string[]) => runMain(['plan', '--from', dir, '--now', at(1), ...args]);
+
+  test('lists first what ends and nobody renews, with how; what a kubelet renews is not among it', async t => {
+    const { dir } = await kubeadmFolder(t, { now: NOW, leafDays: 60 });
+    const { status, stdout, stderr } = await plan(dir);
+    assert.equal(status, 0);
+    assert.match(
+      stdout,
+      /^WARNING: 11 ends in this time, and no controller renews them:\nENDS +IN +CERTIFICATE +RENEWED-WITH\n/,
+    );
+    assert.match(stdout, /59d +apiserver +kubeadm certs renew apiserver$/m);
+    assert.doesNotMatch(stdout, /kubelet.conf/);
+    assert.match(stderr, /11 ends that no controller prevents/);
+    const { warnings } = JSON.parse((await plan(dir, '-o', 'json')).stdout) as {
+      warnings: { name: string; at: string }[];
+    };
+    assert.equal(warnings.length, 11);
+  });
+
+  test('says what ends next where nothing ends in its days', async t => {
+    const { dir } = await kubeadmFolder(t, { now: NOW });
+    const { stdout, stderr } = await plan(dir);
+    assert.equal(stdout, '');
+    assert.match(stderr, /14 of 15 end unless somebody renews them\. The next to end is .*, in 364d/);
+  });
+});

@@ -15,6 +15,8 @@ export interface AskedServer {
   readonly host: string;
   readonly port: number;
   readonly serverName?: string | undefined;
+  /** Only the kubeconfig names it: it may be a load balancer with a certificate of its own. */
+  readonly isOwn?: boolean | undefined;
 }
 
 /** Every server that the kubeconfig and the objects of a cluster name, each address once. */
@@ -25,17 +27,19 @@ export function serversOf(
   const own = serverAddressOf(server, shown.serverName);
   const pods = objects === undefined ? [] : serversIn(objects.pods);
   const found: AskedServer[] = [
-    ...(own === undefined ? [] : [{ shows: 'apiserver' as const, ...own }]),
+    ...(own === undefined ? [] : [{ shows: 'apiserver' as const, ...own, isOwn: true }]),
     ...pods.map(({ chain, ...place }) => ({ shows: chain, ...place })),
     ...endpointsOf(objects),
     ...(objects?.nodes ?? []).flatMap(kubeletOf),
   ];
-  // Where it is known, the node says more than the address does.
-  const known = new Map(pods.map(({ host, port, node }) => [`${host} ${port}`, node]));
-  const named = found.map(one => ({ ...one, node: one.node ?? known.get(`${one.host} ${one.port}`) }));
   // A loopback address in a flag is that of the node, and not of this machine.
-  const reachable = named.filter(one => one.host === own?.host || !isLoopback(one.host));
-  return [...new Map(reachable.map(one => [`${one.host} ${one.port}`, one])).values()];
+  const reachable = found.filter(one => one.host === own?.host || !isLoopback(one.host));
+  const places = Map.groupBy(reachable, ({ host, port }) => `${host} ${port}`);
+  return [...places.values()].map(group => {
+    const [first] = group as [AskedServer, ...AskedServer[]];
+    const node = group.map(one => one.node).find(Boolean);
+    return { ...first, node, isOwn: group.every(({ isOwn }) => isOwn === true) };
+  });
 }
 
 function endpointsOf(objects: ClusterObjects | undefined): AskedServer[] {

@@ -44,7 +44,8 @@ function findingText({ state, problem = '', certificate }: CertificateItem, now:
   }
 }
 
-function firstEndText(items: readonly CertificateItem[], now: Date): string {
+/** What ends next of what nobody renews by itself; empty: nothing does. */
+export function firstEndText(items: readonly CertificateItem[], now: Date): string {
   const ending = items
     .filter(item => item.certificate !== undefined && !isRenewedByItself(item))
     .toSorted((a, b) => ((a.certificate?.notAfter ?? '') < (b.certificate?.notAfter ?? '') ? -1 : 1));

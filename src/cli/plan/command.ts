@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { type SourceFlags, withSourceFlags } from '../cluster-flags.ts';
 import { withExamples } from '../examples.ts';
 import { listed } from '../flag-values.ts';
+import { type LayoutFlags, withLayoutFlag } from '../look/layout-flag.ts';
 import { withOutputFlag } from '../output/format.ts';
 
 /** What every look into the future takes. */
@@ -13,7 +14,7 @@ export interface ForecastFlags extends SourceFlags {
   readonly output: string;
 }
 
-export interface PlanFlags extends ForecastFlags {
+export interface PlanFlags extends ForecastFlags, LayoutFlags {
   readonly onlyEffects?: boolean | undefined;
 }
 
@@ -26,9 +27,11 @@ export function addPlan(program: Command): void {
       "Runs the real rotation rules over a copy of the cluster's objects on a clock of its own, and prints everything that will happen:\n" +
         'when, to which object, why, and which processes on which nodes reload or restart for it. With --force it answers "what if I\n' +
         'regenerate this now". A signer that is handed over is first distributed and then signs, as PHASE says, and everybody counts as\n' +
-        'having loaded what was rolled out. Needs no private keys and writes nothing.',
+        'having loaded what was rolled out. Needs no private keys and writes nothing.\n\n' +
+        'First come the ends of certificates that no controller renews, as warnings: those of TLS Secrets, and of a control plane that\n' +
+        'kubeadm made those that can be seen from here, or in the files of a folder (--from /etc/kubernetes).',
     );
-  withForecastFlags(command)
+  withLayoutFlag(withForecastFlags(command))
     .option('--only-effects', 'leave out what changes no process on any node')
     .action(async (flags: PlanFlags) => {
       const { runPlan } = await import('./run.ts');
@@ -39,6 +42,7 @@ export function addPlan(program: Command): void {
     'rotunda plan --days 30',
     'rotunda plan --force secret/openshift-kube-apiserver-operator/loadbalancer-serving-signer',
     'rotunda plan --from must-gather/ -o json',
+    'rotunda plan --from /etc/kubernetes --days 365',
   );
 }
 

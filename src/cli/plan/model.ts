@@ -6,9 +6,22 @@ import type { HandOverPhase as Phase } from '../inventory/model.ts';
 export interface Plan {
   readonly from: string;
   readonly to: string;
+  /** What ends in that time, or has ended, because nobody renews it by itself; the first end first. */
+  readonly warnings: readonly PlanWarning[];
   readonly events: readonly PlanEvent[];
   /** What could not be foreseen, and why. */
   readonly notes: readonly string[];
+}
+
+/** The end of a certificate that no controller renews. */
+export interface PlanWarning {
+  readonly at: string;
+  readonly name: string;
+  /** The CA it belongs to, where that is known. */
+  readonly authority?: string | undefined;
+  /** A command, or in words who can. */
+  readonly renewWith: string;
+  readonly atItsEnd?: string | undefined;
 }
 
 /**

@@ -1,17 +1,22 @@
+import { days } from '../../kube/duration.ts';
 import { type ObjectRef, objectText } from '../../trust/object.ts';
 import { wholeNumberFrom } from '../flag-values.ts';
 import { handOverFrom } from '../hand-over-flag.ts';
 import { withSource } from '../inventory/open.ts';
+import { lookAround } from '../look/around.ts';
+import { endsUntil } from '../look/ends.ts';
+import type { Look } from '../look/look.ts';
+import { firstEndText } from '../look/words.ts';
 import { nowFrom } from '../moment.ts';
 import { objectRefFrom } from '../object-refs.ts';
-import { outputFormatFrom } from '../output/format.ts';
+import { type OutputFormat, outputFormatFrom } from '../output/format.ts';
 import { API_VERSION, type Listing, printDocument, printItems, refuseBadTemplate } from '../output/print.ts';
-import { secondsText } from '../output/time.ts';
+import { secondsText, shortDuration } from '../output/time.ts';
 import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
 import type { PlanFlags } from './command.ts';
 import { handBackNote } from './hand-back.ts';
-import type { HandOverPhase, Plan, PlanEffect, PlanEvent } from './model.ts';
+import type { HandOverPhase, Plan, PlanEffect, PlanEvent, PlanWarning } from './model.ts';
 import { type PlanObjects, readPlanObjects } from './objects.ts';
 import { simulate } from './simulate.ts';
 import { rotationDayFrom } from './units.ts';
@@ -26,20 +31,61 @@ export async function runPlan(flags: PlanFlags): Promise<void> {
   refuseBadTemplate(format);
   const force = forceFrom(flags);
   const handOver = flags.handOver === undefined ? undefined : handOverFrom(flags.handOver);
-  const objects = await withSource(flags, readPlanObjects);
+  const { objects, look } = await withSource(flags, async (source, cluster) => {
+    const seen = await lookAround(flags, cluster, now);
+    if (seen?.failure !== undefined) {
+      writeWarnings(endsUntil(seen.items, new Date(now.getTime() + days(dayCount))), now, format);
+      throw seen.failure;
+    }
+    return { objects: await readPlanObjects(source), look: seen };
+  });
   for (const ref of force) requirePresent(objects, ref);
   const until = new Date(now.getTime() + dayCount * rotationDayFrom(objects));
   const simulated = await simulate(objects, { now, until, force, handOver });
-  const keys = handBackNote(objects, simulated.events);
-  const plan = keys === undefined ? simulated : { ...simulated, notes: [...simulated.notes, keys] };
+  const plan = withFindings(simulated, look, handBackNote(objects, simulated.events), now);
   const events = flags.onlyEffects ? plan.events.filter(({ effects }) => effects.length > 0) : plan.events;
   if (['table', 'wide', 'name', 'custom-columns'].includes(format.kind)) {
+    writeWarnings(plan.warnings, now, format);
     process.stdout.write(printItems(LISTING, events, format));
     process.stderr.write(summaryOf({ ...plan, events }));
     for (const note of plan.notes) process.stderr.write(`note: ${visible(note)}\n`);
   } else {
     process.stdout.write(printDocument({ apiVersion: API_VERSION, kind: 'Plan', ...plan, events }, format));
   }
+}
+
+/** With what was seen outside of Secrets: what of it ends, and what could not be seen. */
+function withFindings(plan: Plan, look: Look | undefined, keys: string | undefined, now: Date): Plan {
+  const { items = [], unseen = [] } = look ?? {};
+  const warnings = [...endsUntil(items, new Date(plan.to)), ...plan.warnings].toSorted((a, b) =>
+    a.at < b.at ? -1 : 1,
+  );
+  const later = warnings.length > 0 ? '' : firstEndText(items, now).replace('\n', ' ');
+  const notes = [keys ?? '', later, ...unseen.map(text => `not seen from here: ${text}`)].filter(Boolean);
+  return { ...plan, warnings, notes: [...plan.notes, ...notes] };
+}
+
+/** What nobody renews comes before everything that will happen by itself; to people only, documents have it in a field. */
+function writeWarnings(warnings: readonly PlanWarning[], now: Date, format: OutputFormat): void {
+  if (warnings.length === 0 || (format.kind !== 'table' && format.kind !== 'wide')) return;
+  const [what, them] = warnings.length === 1 ? ['1 end', 'it'] : [`${warnings.length} ends`, 'them'];
+  process.stdout.write(`WARNING: ${what} in this time, and no controller renews ${them}:\n`);
+  process.stdout.write(`${printItems(warningsAt(now), warnings, format)}\n`);
+}
+
+function warningsAt(now: Date): Listing<PlanWarning> {
+  return {
+    kind: 'PlanWarning',
+    columns: [
+      { header: 'ENDS', cell: ({ at }) => secondsText(at) },
+      { header: 'IN', cell: ({ at }) => shortDuration(Date.parse(at) - now.getTime()) },
+      { header: 'CERTIFICATE', cell: ({ name }) => name },
+      { header: 'RENEWED-WITH', cell: ({ renewWith }) => renewWith },
+      { header: 'CA', isWide: true, cell: ({ authority = '' }) => authority },
+      { header: 'AT-ITS-END', isWide: true, cell: ({ atItsEnd = '' }) => atItsEnd },
+    ],
+    name: ({ name }) => name,
+  };
 }
 
 /** `--days`. */
@@ -78,9 +124,10 @@ function effectText({ kind, process, nodes }: PlanEffect): string {
   return `${kind} ${process} on ${nodes.join(',') || 'no node'}`;
 }
 
-function summaryOf({ from, to, events }: Plan): string {
+function summaryOf({ from, to, events, warnings }: Plan): string {
   const count = (wanted: PlanEvent['change']) => events.filter(({ change }) => change === wanted).length;
   const parts = [
+    ...(warnings.length > 0 ? [`${warnings.length} ends that no controller prevents`] : []),
     `${count('certificate')} certificates`,
     `${count('signer')} signers`,
     ...(events.some(({ phase }) => phase !== undefined) ? [`${count('hand-over')} hand-overs`] : []),

@@ -17,6 +17,8 @@ import { joinGraphs } from '../../trust/graph.ts';
 import { isSameObject, type ObjectRef, objectText } from '../../trust/object.ts';
 import { FORCED } from '../forced.ts';
 import { isRevisionCopy } from '../inventory/certificates.ts';
+import { inventoryOf } from '../inventory/read.ts';
+import { endsUntil } from '../look/ends.ts';
 import { deriveAll } from './derived.ts';
 import { effectsAt, nodeNames, operandsToRollOut, pendingReboots } from './effects.ts';
 import { EtcdPlan } from './etcd.ts';
@@ -55,6 +57,7 @@ export async function simulate(objects: PlanObjects, options: PlanOptions): Prom
   return {
     from: options.now.toISOString(),
     to: options.until.toISOString(),
+    warnings: endsUntil(inventoryOf(objects, options.now).certificates, options.until),
     events: simulation.events,
     notes: simulation.notes,
   };

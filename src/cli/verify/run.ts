@@ -10,13 +10,16 @@ import { objectsOfCluster, type ReadArtefact } from '../../trust/artefact.ts';
 import type { EdgeReport } from '../../trust/edge-counter.ts';
 import { type Edge, joinGraphs, type TrustGraph } from '../../trust/graph.ts';
 import { Prober } from '../../trust/prober.ts';
-import { withCluster } from '../cluster.ts';
+import { type Cluster, withCluster } from '../cluster.ts';
 import { positiveDurationFrom } from '../cluster-flags.ts';
+import { layoutOf } from '../look/layout.ts';
+import { saidLayout } from '../look/layout-flag.ts';
 import { type OutputFormat, outputFormatFrom } from '../output/format.ts';
 import { API_VERSION, type Listing, printDocument, printItems, refuseBadTemplate } from '../output/print.ts';
 import { UsageError } from '../usage-error.ts';
 import type { VerifyFlags } from './command.ts';
 import { Evidence } from './evidence.ts';
+import { kubeadmEdges } from './kubeadm.ts';
 import { filesFirst, type NodeRoot, nodesBeside, noRoots, rootsBelow } from './node-files.ts';
 import { routesFrom } from './routes.ts';
 
@@ -38,20 +41,23 @@ export async function runVerify(wanted: readonly string[], flags: VerifyFlags): 
   const format = outputFormatFrom(flags.output);
   refuseBadTemplate(format);
   const timeoutMs = positiveDurationFrom('--timeout', flags.timeout);
-  graphOf(wanted, flags.serverOnly ?? false);
+  const said = saidLayout(flags.layout);
+  if (said === 'openshift') graphOf(wanted, flags.serverOnly ?? false);
   const folder = flags.nodes ?? nodesBeside(flags.kubeconfig ?? process.env.KUBECONFIG);
   if (flags.nodes !== undefined && !existsSync(flags.nodes))
     throw new UsageError(`--nodes: ${flags.nodes} does not exist`);
   const root = folder === undefined ? noRoots : rootsBelow(folder);
-  await withCluster(flags, async ({ kube }) => {
-    const edges = await verify(kube, { wanted, serverOnly: flags.serverOnly, root, timeoutMs });
+  await withCluster(flags, async cluster => {
+    const options = { wanted, serverOnly: flags.serverOnly, root, timeoutMs };
+    const isKubeadm = folder === undefined && (await layoutOf(flags, cluster.kube)) === 'kubeadm';
+    const edges = isKubeadm ? await verifyKubeadm(cluster, options) : await verify(cluster.kube, options);
     process.stdout.write(render(edges, format));
     const count = (is: (edge: VerifiedEdge) => boolean) => edges.filter(is).length;
     const [refused, silent] = [count(edge => edge.refused > 0), count(edge => edge.unreachable > 0)];
-    const assumed = count(edge => edge.assumed !== undefined);
+    const [assumed, skipped] = [count(edge => edge.assumed !== undefined), count(edge => edge.skipped !== undefined)];
     process.stderr.write(
       `${edges.length} connections: ${refused} refused, ${silent} with servers that did not answer, ` +
-        `${assumed} with clients whose files cannot be seen from here\n`,
+        `${assumed} with clients whose files cannot be seen from here${isKubeadm ? `, ${skipped} that cannot be tested from here` : ''}\n`,
     );
     if (refused > 0 || (silent > 0 && !flags.ignoreUnreachable)) process.exitCode = 1;
   });
@@ -87,27 +93,44 @@ export async function verify(kube: Kube, options: VerifyOptions): Promise<Verifi
   });
 }
 
+/** The same for a control plane that kubeadm made, whose files are on its nodes (spec 80, 10). */
+export async function verifyKubeadm(
+  cluster: Cluster,
+  { wanted = [], timeoutMs }: VerifyOptions,
+): Promise<VerifiedEdge[]> {
+  const { graph, routes, read, assumed } = await kubeadmEdges(cluster);
+  const edges = named(graph.edges, wanted);
+  const prober = new Prober({ graph: { ...graph, edges }, routes, read, timeoutMs, mostRoutes: MOST_ROUTES });
+  await prober.probe();
+  return prober.snapshot().edges.map((report, index) => {
+    const rests = report.skipped === undefined ? assumed(edges[index] as Edge) : undefined;
+    return { ...report, result: resultOf(report, rests), assumed: rests };
+  });
+}
+
+/** Those whose name contains one of the texts; all without any. */
+function named(edges: readonly Edge[], wanted: readonly string[]): readonly Edge[] {
+  const found = edges.filter(({ name }) => wanted.length === 0 || wanted.some(part => name.includes(part)));
+  if (found.length > 0) return found;
+  throw new UsageError(
+    `no connection is called ${wanted.map(part => `"${part}"`).join(' or ')}; rotunda verify without names lists all`,
+  );
+}
+
 /**
  * The edges asked for. A token is never shown, and what only a node has, such as a kubelet's own certificate, only where the disks of
  * nodes can be seen.
  */
 export function graphOf(wanted: readonly string[], serverOnly: boolean, areNodesSeen = false): TrustGraph {
-  const edges = WHOLE.edges
-    .filter(({ name }) => wanted.length === 0 || wanted.some(part => name.includes(part)))
-    .map(edge => {
-      const { presents } = edge.client;
-      // A front proxy is known by what it sends along with its certificate: a handshake alone does not show it.
-      const isFrontProxy = edge.server.verifiesWith?.object.name === 'aggregator-client-ca';
-      const isOnNode = areNodesSeen && edge.client.nodes !== 'anywhere';
-      const isShown = typeof presents === 'object' && ('object' in presents || isOnNode);
-      const isReadable = isShown && !serverOnly && !isFrontProxy;
-      return isReadable ? edge : { ...edge, client: { ...edge.client, presents: undefined } };
-    });
-  if (edges.length === 0) {
-    throw new UsageError(
-      `no connection is called ${wanted.map(part => `"${part}"`).join(' or ')}; rotunda verify without names lists all`,
-    );
-  }
+  const edges = named(WHOLE.edges, wanted).map(edge => {
+    const { presents } = edge.client;
+    // A front proxy is known by what it sends along with its certificate: a handshake alone does not show it.
+    const isFrontProxy = edge.server.verifiesWith?.object.name === 'aggregator-client-ca';
+    const isOnNode = areNodesSeen && edge.client.nodes !== 'anywhere';
+    const isShown = typeof presents === 'object' && ('object' in presents || isOnNode);
+    const isReadable = isShown && !serverOnly && !isFrontProxy;
+    return isReadable ? edge : { ...edge, client: { ...edge.client, presents: undefined } };
+  });
   return { ...WHOLE, edges };
 }
 
