@@ -276,3 +276,43 @@ describe('plan', () => {
     assert.match(stderr, /14 of 15 end unless somebody renews them\. The next to end is .*, in 364d/);
   });
 });
+
+describe('explain', () => {
+  const explain = (...args: string[]) => runMain(['explain', '--now', at(1), ...args]);
+
+  test('says what a file is, who reads it, who renews it and what ends with it', async t => {
+    const { dir } = await kubeadmFolder(t, { now: NOW });
+    const { status, stdout } = await explain('-f', join(dir, 'pki/apiserver.crt'));
+    assert.equal(status, 0);
+    assert.match(stdout, /^apiserver.crt: Good, ends in 364d\n/);
+    assert.match(stdout, /known as +apiserver, in kubeadm's layout/);
+    assert.match(stdout, /read by +kube-apiserver --tls-cert-file \(a change is taken by itself\)/);
+    assert.match(stdout, /kubeadm certs renew apiserver does/);
+    for (const [file, knownAs] of [
+      ['admin.conf', 'admin.conf'],
+      ['pki/etcd/peer.crt', 'etcd-peer'],
+      ['pki/etcd/server.crt', 'etcd-server'],
+      ['pki/etcd/ca.crt', 'etcd-ca'],
+      ['kubelet.conf', 'kubelet.conf'],
+    ] as const) {
+      const [found] = JSON.parse((await explain('-f', join(dir, file), '-o', 'json')).stdout) as {
+        seen: { knownAs: string };
+      }[];
+      assert.equal(found?.seen.knownAs, knownAs);
+    }
+  });
+
+  test('one that is over, or no certificate, is an error; certificates and objects are not mixed', async t => {
+    const { dir, write } = await kubeadmFolder(t, { now: NOW, leafDays: 2 });
+    const expired = await runMain(['explain', '-f', join(dir, 'pki/apiserver.crt'), '--now', at(4)]);
+    assert.equal(expired.status, 1);
+    assert.match(expired.stdout, /^apiserver.crt: Expired, ended 2d ago/);
+    write('broken.crt', 'nothing');
+    write('object.yaml', 'kind: Secret\nmetadata: {name: x}\n');
+    assert.equal((await explain('-f', join(dir, 'broken.crt'))).status, 1);
+    assert.match(
+      (await explain('-f', join(dir, 'admin.conf'), '-f', join(dir, 'object.yaml'))).stderr,
+      /explained apart/,
+    );
+  });
+});

@@ -24,6 +24,8 @@ export function addExplain(program: Command): void {
       'Runs the decisions of the rotation controllers over the objects of a cluster, or over Secrets and ConfigMaps from files or\n' +
         'folders (-f; a must-gather works too) without a cluster. Nothing is written. Exit code 0 when everything is fine, 1 when an\n' +
         'object needs a person (action "fail"), a name is not found or the input cannot be read.\n\n' +
+        'A PEM file or a kubeconfig (-f apiserver.crt) is explained too: what it is in a control plane that kubeadm made, who reads it,\n' +
+        'who renews it, when it ends and what ends with it.\n\n' +
         'machineconfig/NAME says what that MachineConfig does to nodes instead: which would be drained, rebooted, reloaded or only\n' +
         'written, by the functions that render and roll out. With -f as if that file had been applied.',
     )
@@ -48,6 +50,7 @@ export function addExplain(program: Command): void {
     command,
     'rotunda explain aggregator-client',
     'oc get secrets,configmaps -A -o yaml | rotunda explain -f - --now 2027-01-01T00:00:00Z',
+    'rotunda explain -f /etc/kubernetes/pki/apiserver.crt',
     'rotunda explain machineconfig/99-worker-chrony --pool worker -f chrony.yaml',
   );
 }

@@ -8,6 +8,7 @@ import type { HandOverItem } from '../inventory/model.ts';
 import { withSource } from '../inventory/open.ts';
 import { type PublicSecret, withoutPrivateData } from '../inventory/public-secret.ts';
 import { readObjects, rotationDayOf } from '../inventory/read.ts';
+import { isCertificateFile } from '../look/folder.ts';
 import { nowFrom } from '../moment.ts';
 import { type OutputFormat, outputFormatFrom } from '../output/format.ts';
 import { type Listing, printDocument, printItems, refuseBadTemplate } from '../output/print.ts';
@@ -15,6 +16,7 @@ import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
 import type { ExplainFlags } from './command.ts';
 import { type Explanation, explain } from './explain.ts';
+import { explainFiles, renderFiles } from './files.ts';
 
 interface Objects {
   readonly secrets: readonly PublicSecret[];
@@ -31,6 +33,11 @@ export async function runExplain(names: readonly string[], flags: ExplainFlags):
   const refreshMs = flags.refresh === undefined ? undefined : positiveDurationFrom('--refresh', flags.refresh);
   const format = outputFormatFrom(flags.output);
   refuseBadTemplate(format);
+  const files = (flags.filename ?? []).filter(isCertificateFile);
+  if (files.length > 0) {
+    explainCertificateFiles(files, names, flags, now, format);
+    return;
+  }
   const { secrets, configMaps, handOvers, others } = await objectsFrom(flags, now);
   const all = explain(secrets, configMaps, {
     now,
@@ -51,6 +58,25 @@ export async function runExplain(names: readonly string[], flags: ExplainFlags):
   if (explanations.length === 0 && names.length === 0) process.stderr.write('no signers, bundles or targets found\n');
   if (passed > 0 && names.length === 0) process.stderr.write(`${passed} other objects passed over\n`);
   if (explanations.some(({ action }) => action === 'fail')) process.exitCode = 1;
+}
+
+/** PEM files and kubeconfigs are no objects: no rule is about them, and what they are is said instead. */
+function explainCertificateFiles(
+  files: readonly string[],
+  names: readonly string[],
+  flags: ExplainFlags,
+  now: Date,
+  format: OutputFormat,
+): void {
+  const other = flags.filename?.find(path => !files.includes(path));
+  if (other !== undefined)
+    throw new UsageError(`certificates and objects are explained apart: found ${files[0]} and ${other}`);
+  if (names.length > 0)
+    throw new UsageError(`files of certificates have no names to choose from: leave "${names[0]}" out`);
+  const explanations = explainFiles(files, now);
+  process.stdout.write(renderFiles(explanations, format, now));
+  if (explanations.length === 0) throw new Error(`no certificate in ${files.join(', ')}`);
+  if (explanations.some(({ state }) => state !== 'Good' && state !== 'Expiring')) process.exitCode = 1;
 }
 
 function isNameOf({ kind, name }: Explanation): (wanted: string) => boolean {

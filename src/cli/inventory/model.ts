@@ -58,6 +58,8 @@ export interface CertificateItem {
 export interface SeenCertificate {
   /** Paths of files, addresses of servers, objects; a missing one's is where it ought to be. */
   readonly places: readonly string[];
+  /** What it is called in the layout it belongs to; absent: in none that is known. */
+  readonly knownAs?: string | undefined;
   /** The CA it belongs to, as its layout calls it; absent for a CA. */
   readonly authority?: string | undefined;
   /**

@@ -38,6 +38,14 @@ export interface ReadFolder {
   readonly passedOver: number;
 }
 
+/** Whether a path is one file of certificates or a kubeconfig, and none of objects. */
+export function isCertificateFile(path: string): boolean {
+  return (
+    /\.(?:crt|pem|cer|cert|conf|kubeconfig)$/i.test(path) &&
+    statSync(path, { throwIfNoEntry: false })?.isFile() === true
+  );
+}
+
 /** Reads every file below a folder, or the one file given. Links are followed inside the folder only. */
 export function readFolder(given: string): ReadFolder {
   const start = realPath(given);

@@ -30,7 +30,7 @@ const LATE = 0.1;
 /** A sighting as an item of the inventory. */
 export function seenItem(sighting: Sighting, now: Date): CertificateItem {
   const { name, role, purpose, certificates, notes = [], isExternal = false, isMissing = false, isNormal } = sighting;
-  const { places, authority, renewal, renewWith, atItsEnd } = sighting;
+  const { places, knownAs, authority, renewal, renewWith, atItsEnd } = sighting;
   const [certificate, ...rest] = certificates;
   return {
     metadata: { name },
@@ -41,7 +41,7 @@ export function seenItem(sighting: Sighting, now: Date): CertificateItem {
     purpose,
     trustedBy: [],
     notes,
-    seen: { places, authority, renewal, renewWith, isExternal, isMissing, isNormal, atItsEnd },
+    seen: { places, knownAs, authority, renewal, renewWith, isExternal, isMissing, isNormal, atItsEnd },
   };
 }
 

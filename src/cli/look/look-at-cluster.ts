@@ -80,7 +80,7 @@ function authoritySightings(authorities: SeenAuthorities): Sighting[] {
     name,
     places,
     role: 'signer',
-    purpose: KUBEADM_SIGNERS.find(signer => name.startsWith(signer.name))?.purpose,
+    ...knownSigner(name),
     certificates: [certificate],
     mismatch: certificate.isCA ? undefined : 'it is no CA',
     renewal: 'nobody',
@@ -102,6 +102,7 @@ function ownSightings({ shown }: Pick<Cluster, 'shown'>, authorities: SeenAuthor
       name: `kubeconfig (${own?.subject.commonName ?? 'its user'})`,
       places: ['kubeconfig'],
       role: 'target',
+      knownAs: chain?.name,
       purpose: 'This kubeconfig shows it to kube-apiserver.',
       certificates,
       problem,
@@ -155,6 +156,7 @@ function controlPlaneSighting(
     name,
     places,
     role: 'target',
+    knownAs: leaf,
     purpose,
     certificates: chain,
     authority: isKubeadms ? signer : authorityOf(certificate, authorities),
@@ -213,6 +215,11 @@ function authorityOf(certificate: Certificate | undefined, authorities: SeenAuth
   if (certificate === undefined || isSelfIssued(certificate)) return undefined;
   const found = authorities.list().find(authority => isSignedByAny(certificate, [authority.certificate]));
   return found?.name ?? certificate.issuer.commonName;
+}
+
+function knownSigner(name: string): Pick<Sighting, 'knownAs' | 'purpose'> {
+  const signer = KUBEADM_SIGNERS.find(candidate => name === candidate.name || name.startsWith(`${candidate.name} (`));
+  return { knownAs: signer?.name, purpose: signer?.purpose };
 }
 
 function signerName(name: string): string | undefined {

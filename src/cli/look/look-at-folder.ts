@@ -56,6 +56,7 @@ function knownSightings(node: NodeFolder, files: CertificateFiles, prefix: strin
     const external = isThere && isExternal(signer);
     const common = {
       name: prefix + ('signer' in known ? known.signer.name : known.chain.name),
+      knownAs: 'signer' in known ? known.signer.name : known.chain.name,
       places: file?.paths ?? [path],
       certificates: file?.certificates ?? [],
       isExternal: external,
@@ -141,11 +142,11 @@ function otherSightings(others: readonly CertificateFile[], { found }: Certifica
 
 /** What kubeadm's table says of a certificate that was recognised by its names. */
 function factsOfKnown(known: KubeadmChain | KubeadmSigner): Partial<Sighting> {
-  const { purpose } = known;
-  if (!('signer' in known)) return { purpose, atItsEnd: AT_END_OF_CA };
-  const { atItsEnd, name } = known;
-  if (isRenewedByKubelet(known)) return { purpose, atItsEnd };
-  return { purpose, atItsEnd, renewal: 'by-hand', renewWith: `kubeadm certs renew ${name}` };
+  const { purpose, name: knownAs } = known;
+  if (!('signer' in known)) return { purpose, knownAs, atItsEnd: AT_END_OF_CA };
+  const { atItsEnd } = known;
+  if (isRenewedByKubelet(known)) return { purpose, knownAs, atItsEnd };
+  return { purpose, knownAs, atItsEnd, renewal: 'by-hand', renewWith: `kubeadm certs renew ${knownAs}` };
 }
 
 function isRenewedByKubelet(known: KubeadmChain | KubeadmSigner): boolean {
