@@ -207,7 +207,7 @@ async function makePki(dir: string): Promise<Pki> {
 }
 
 /** Ports nobody listens on. All are held until all are known, so that none is given twice. */
-async function freePorts(count: number): Promise<number[]> {
+export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(
     Array.from({ length: count }, async () => {
       const server = createServer();

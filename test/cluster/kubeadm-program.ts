@@ -40,6 +40,17 @@ export function kubeadmRoot(kubeadm: string, cluster: ClusterFields = {}, node: 
   return made;
 }
 
+/** Runs phases of `kubeadm init` against an API that is there. */
+export function kubeadmPhases(
+  kubeadm: string,
+  made: KubeadmRoot,
+  node: NodeFields,
+  phases: readonly (readonly string[])[],
+): void {
+  const config = configFile(made, 'phases.yaml', node, made.root);
+  for (const phase of phases) run([kubeadm, 'init', 'phase', ...phase, '--config', config]);
+}
+
 /** One row of `kubeadm certs check-expiration`. */
 export interface ExpirationRow {
   readonly name: string;

@@ -25,7 +25,7 @@ export async function lookAround(
     return flags.from === undefined || flags.from === '-' ? undefined : lookAtFolder(flags.from, now);
   }
   try {
-    return (await layoutOf(flags, cluster.kube)) === 'kubeadm' ? await lookAtCluster(cluster, now) : undefined;
+    return (await layoutOf(flags, cluster)) === 'kubeadm' ? await lookAtCluster(cluster, now) : undefined;
   } catch (failure) {
     const look = await lookAtServer(cluster, now);
     // A certificate that has ended is why a cluster cannot be talked to as often as not: who asks for certificates hears of it.

@@ -3,7 +3,6 @@ import type { EndpointSlice } from 'kubernetes-types/discovery/v1.d.ts';
 import { KubeError } from '../../kube/error.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import { listAll } from '../../kube/list.ts';
-import type { Kube } from '../../kube/port.ts';
 import {
   CONFIG_MAPS,
   type KubeObject,
@@ -13,7 +12,9 @@ import {
   type Resource,
   resource,
 } from '../../kube/resource.ts';
-import { AUTHENTICATION, CLUSTER_INFO, KUBEADM_CONFIG, ROOT_CA, STATIC_POD_NAMESPACE } from '../../kubeadm/names.ts';
+import { AUTHENTICATION, KUBEADM_CONFIG, ROOT_CA, STATIC_POD_NAMESPACE } from '../../kubeadm/names.ts';
+import type { Cluster } from '../cluster.ts';
+import { readClusterInfo } from './cluster-info.ts';
 
 /** What is read of a cluster that kubeadm made; absent: it is not there, or not for us, which `unseen` says. */
 export interface ClusterObjects {
@@ -55,7 +56,8 @@ const BUNDLE_HOLDERS: readonly Resource<WithBundles>[] = [
 ];
 
 /** Reads it, everything at the same time; what we may not read is said and ends nothing. */
-export async function readClusterObjects(kube: Kube): Promise<ClusterObjects> {
+export async function readClusterObjects(cluster: Cluster): Promise<ClusterObjects> {
+  const { kube } = cluster;
   const unseen: string[] = [];
   const attempt = async <T>(what: string, reading: Promise<T>, otherwise: T): Promise<T> => {
     try {
@@ -77,7 +79,7 @@ export async function readClusterObjects(kube: Kube): Promise<ClusterObjects> {
     );
   const [configuration, clusterInfo, rootCas, authentication, nodes, pods, endpoints, ...holders] = await Promise.all([
     configMap(KUBEADM_CONFIG),
-    configMap(CLUSTER_INFO),
+    readClusterInfo(cluster),
     // Who may not list all of them may still read the first.
     items(CONFIG_MAPS, { fieldSelector: `metadata.name=${ROOT_CA.name}` }).then(async found => {
       const own = found.length > 0 ? undefined : await configMap(ROOT_CA);

@@ -16,7 +16,7 @@ import { isSelfIssued, isSignedByAny } from './signed-by.ts';
 
 /** With a kubeconfig alone: what a cluster that kubeadm made shows over its API and over TLS (spec 80, 10). */
 export async function lookAtCluster(cluster: Cluster, now: Date): Promise<Look> {
-  const objects = await readClusterObjects(cluster.kube);
+  const objects = await readClusterObjects(cluster);
   const authorities = authoritiesOf(cluster, objects);
   const answers = await chainsServed(serversOf(cluster, objects));
   const sightings = [

@@ -1,8 +1,8 @@
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
 import { readClusterConfiguration } from '../../kubeadm/cluster-configuration.ts';
-import { CLUSTER_INFO, KUBERNETES_DIRECTORY } from '../../kubeadm/names.ts';
+import { CLUSTER_INFO, KUBERNETES_DIRECTORY, ROOT_CA } from '../../kubeadm/names.ts';
 import { isPublished, kubeadmTrust } from '../../kubeadm/trust.ts';
-import type { ReadArtefact } from '../../trust/artefact.ts';
+import { type Artefact, artefactOf, type ReadArtefact } from '../../trust/artefact.ts';
 import type { Edge, TrustGraph } from '../../trust/graph.ts';
 import type { Route } from '../../trust/prober.ts';
 import type { Cluster } from '../cluster.ts';
@@ -22,7 +22,7 @@ export interface KubeadmEdges {
 
 /** The trust graph with the ways that can be travelled from here: servers are checked with what is published; keys are on nodes only. */
 export async function kubeadmEdges(cluster: Cluster): Promise<KubeadmEdges> {
-  const objects = await readClusterObjects(cluster.kube);
+  const objects = await readClusterObjects(cluster);
   const servers = serversOf(cluster, objects);
   const whole = kubeadmTrust();
   const isExternal = readClusterConfiguration(objects.configuration?.data?.ClusterConfiguration)?.etcd === 'external';
@@ -30,7 +30,13 @@ export async function kubeadmEdges(cluster: Cluster): Promise<KubeadmEdges> {
     // No key of a client on a node is here, so that none is shown: what is tested is that each accepts its server. That the server
     // accepts the kubeconfig's own certificate is known by then: the API has answered.
     graph: { ...whole, edges: whole.edges.map(edge => ({ ...edge, client: { ...edge.client, presents: undefined } })) },
-    routes: edge => routesOf(edge, objects.nodes, servers, isExternal),
+    routes: edge => {
+      const artefact = edge.client.verifiesWith && artefactOf(whole, edge.client, edge.client.verifiesWith);
+      if (artefact !== undefined && isPublishedHere(artefact) && textsOf(cluster, objects, artefact) === undefined) {
+        return `cannot be seen from here: no CA is published for ${artefact.files.join()}, or not for this user`;
+      }
+      return routesOf(edge, objects.nodes, servers, isExternal);
+    },
     read: async artefact => textsOf(cluster, objects, artefact),
     assumed: ({ name }) => assumptionOf((whole.edges.find(edge => edge.name === name) as Edge).client),
   };
@@ -73,11 +79,15 @@ function routesOf(
   }));
 }
 
+function isPublishedHere({ object }: Artefact): boolean {
+  return object !== undefined && isPublished(object);
+}
+
 /** The CA that a client checks with: its own for whoever runs this, else the published one. */
 function textsOf(
   { shown }: Cluster,
   { clusterInfo, rootCas }: ClusterObjects,
-  { files: [file = ''] }: Parameters<ReadArtefact>[0],
+  { files: [file = ''] }: Artefact,
 ): Readonly<Record<string, string>> | undefined {
   const named = (text: string | undefined) => (text === undefined || text === '' ? undefined : { 'ca.crt': text });
   if (file.endsWith('/admin.conf')) return named(shown.ca);
@@ -85,8 +95,10 @@ function textsOf(
     const authorities = certificatesOfKubeconfig(clusterInfo?.data?.kubeconfig ?? '')?.authorities ?? [];
     return named(authorities.map(({ pem }) => pem).join('\n'));
   }
-  const own = rootCas.find(({ metadata }) => metadata?.namespace === 'kube-system') ?? rootCas[0];
-  return named(own?.data?.['ca.crt']);
+  const own = rootCas.find(({ metadata }) => metadata?.namespace === ROOT_CA.namespace) ?? rootCas[0];
+  const root = named(own?.data?.['ca.crt']);
+  // Pods have that one and no other; whoever has a file on a node was given the CA that this kubeconfig was given.
+  return root ?? (file.startsWith(`${KUBERNETES_DIRECTORY}/`) ? named(shown.ca) : undefined);
 }
 
 /** Whoever is nowhere in particular has a kubeconfig such as this one, or what is published. */

@@ -49,7 +49,7 @@ export async function runVerify(wanted: readonly string[], flags: VerifyFlags): 
   const root = folder === undefined ? noRoots : rootsBelow(folder);
   await withCluster(flags, async cluster => {
     const options = { wanted, serverOnly: flags.serverOnly, root, timeoutMs };
-    const isKubeadm = folder === undefined && (await layoutOf(flags, cluster.kube)) === 'kubeadm';
+    const isKubeadm = folder === undefined && (await layoutOf(flags, cluster)) === 'kubeadm';
     const edges = isKubeadm ? await verifyKubeadm(cluster, options) : await verify(cluster.kube, options);
     process.stdout.write(render(edges, format));
     const count = (is: (edge: VerifiedEdge) => boolean) => edges.filter(is).length;
