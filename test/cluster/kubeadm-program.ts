@@ -47,7 +47,8 @@ export function kubeadmPhases(
   node: NodeFields,
   phases: readonly (readonly string[])[],
 ): void {
-  const config = configFile(made, 'phases.yaml', node, made.root);
+  // What goes into the cluster is what a node would say, where its root is the only one.
+  const config = configFile(made, 'phases.yaml', node, '');
   for (const phase of phases) run([kubeadm, 'init', 'phase', ...phase, '--config', config]);
 }
 

@@ -1,4 +1,4 @@
-import type { CertificateItem } from '../inventory/model.ts';
+import type { CertificateItem, CertificateState } from '../inventory/model.ts';
 import { secondsText, shortDuration } from '../output/time.ts';
 
 /** So many are named; `-o wide` has the rest. */
@@ -15,13 +15,18 @@ export function summaryOf(
   return { first: lines.join('\n'), last };
 }
 
+/** In this order they are told. */
+const WORST_FIRST: readonly CertificateState[] = ['Expired', 'Missing', 'Unusable', 'NeedsAttention', 'Expiring'];
+
 /** What needs a person. */
 export function isFinding({ state, seen }: CertificateItem): boolean {
   return state !== 'Good' && state !== 'Due' && !(seen?.isNormal ?? false);
 }
 
 function findingsText(items: readonly CertificateItem[], now: Date): string {
-  const findings = items.filter(isFinding);
+  const findings = items
+    .filter(isFinding)
+    .toSorted((a, b) => WORST_FIRST.indexOf(a.state) - WORST_FIRST.indexOf(b.state));
   if (findings.length === 0) return '';
   const texts = findings.slice(0, MOST_NAMED).map(item => `- ${nameOf(item)} ${findingText(item, now)}`);
   const more = findings.length > MOST_NAMED ? [`- and ${findings.length - MOST_NAMED} more, see -o wide`] : [];
