@@ -8,9 +8,17 @@ import { type Item, type Kind, kindsAt } from '../get/listings.ts';
 import { GET_KINDS, kindAndNames } from '../get/words.ts';
 import { type Entry, handOverEntries, isOfSigner } from '../hand-overs/describe.ts';
 import { handOverItems } from '../hand-overs/items.ts';
-import type { BundleItem, CertificateFacts, CertificateItem, HandOverItem, NextDecision } from '../inventory/model.ts';
+import type {
+  BundleItem,
+  CertificateFacts,
+  CertificateItem,
+  HandOverItem,
+  NextDecision,
+  SeenCertificate,
+} from '../inventory/model.ts';
 import { withSource } from '../inventory/open.ts';
 import { type InventoryObjects, readInventory } from '../inventory/read.ts';
+import { lookAround, withLook } from '../look/around.ts';
 import { nowFrom } from '../moment.ts';
 import { machineFormatFrom } from '../output/format.ts';
 import { printItems, refuseBadTemplate } from '../output/print.ts';
@@ -30,7 +38,10 @@ export async function runDescribe(words: readonly string[], flags: DescribeFlags
   if (names.length === 0) throw new UsageError(`say which ${word} to describe`);
   const hasHandOvers = kind.parts.some(part => part === 'certificates' || part === 'hand-overs');
   const parts = hasHandOvers ? [...kind.parts, 'hand-overs' as const] : kind.parts;
-  const inventory = await withSource(flags, source => {
+  const inventory = await withSource(flags, async (source, cluster) => {
+    const look = kind.parts.includes('certificates') ? await lookAround(flags, cluster, now) : undefined;
+    if (look !== undefined && look.items.some(({ metadata }) => names.includes(metadata.name)))
+      return withLook(source, look, now);
     const asking = flags.from === undefined ? 'missing' : 'notes';
     const handOvers = (objects: InventoryObjects) => handOverItems(objects, source, now, asking);
     return readInventory(source, { parts, namespace, ...(hasHandOvers ? { handOvers } : {}) }, now);
@@ -99,7 +110,18 @@ function certificateEntries(item: CertificateItem, now: Date): Entry[] {
     ['Accepted with', item.trustedBy.map(objectText)],
     ...nextEntries(next, now),
     ['Notes', item.notes],
-    ...effectEntries(ref),
+    ...(item.seen === undefined ? effectEntries(ref) : seenEntries(item.seen)),
+  ];
+}
+
+/** Of one that is in no Secret (spec 80, 10). */
+function seenEntries({ places, authority, renewal, renewWith, isExternal, atItsEnd }: SeenCertificate): Entry[] {
+  return [
+    ['Seen in', [...places]],
+    ['CA', authority],
+    ['Renewed', renewWith === undefined ? renewal : `${renewal}: ${renewWith}`],
+    ['External', isExternal ? 'yes: the key of its CA is not here' : 'no'],
+    ['At its end', atItsEnd],
   ];
 }
 

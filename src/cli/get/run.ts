@@ -6,6 +6,7 @@ import { withSource } from '../inventory/open.ts';
 import { type InventoryObjects, readInventory } from '../inventory/read.ts';
 import type { ObjectSource } from '../inventory/source.ts';
 import { lookAround, withLook } from '../look/around.ts';
+import { layoutOf } from '../look/layout.ts';
 import { seenKind } from '../look/listing.ts';
 import type { Look } from '../look/look.ts';
 import { nowFrom } from '../moment.ts';
@@ -47,8 +48,13 @@ export async function runGet(words: readonly string[], flags: GetFlags): Promise
   }
   refuseBoth(flags);
   if (flags.from !== undefined) throw new UsageError('--watch and --from contradict each other: files do not change');
-  await withCluster(flags, async ({ kube }) => {
-    const source = new LiveSource(kube);
+  await withCluster(flags, async cluster => {
+    if (listsCertificates(question) && (await layoutOf(flags, cluster)) === 'kubeadm') {
+      process.stderr.write(
+        'note: only objects of the API are watched; rotunda get certs shows what servers show, too\n',
+      );
+    }
+    const source = new LiveSource(cluster.kube);
     try {
       await watch(question, source);
     } finally {

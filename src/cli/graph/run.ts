@@ -3,6 +3,7 @@ import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
 import { joinGraphs } from '../../trust/graph.ts';
 import { withSource } from '../inventory/open.ts';
 import { readInventory } from '../inventory/read.ts';
+import { lookAround, warnOfUnknown } from '../look/around.ts';
 import { nowFrom } from '../moment.ts';
 import { API_VERSION } from '../output/print.ts';
 import { UsageError } from '../usage-error.ts';
@@ -21,10 +22,14 @@ export async function runGraph(names: readonly string[], flags: GraphFlags): Pro
   const draw = Object.hasOwn(DRAWINGS, flags.output) ? DRAWINGS[flags.output] : undefined;
   if (draw === undefined) throw new UsageError(`--output must be text, dot, svg or json, found "${flags.output}"`);
   const now = nowFrom(flags.now);
-  const inventory = await withSource(flags, source => readInventory(source, { parts: ['certificates'] }, now));
+  const { inventory, look } = await withSource(flags, async (source, cluster) => ({
+    look: await lookAround(flags, cluster, now),
+    inventory: await readInventory(source, { parts: ['certificates'] }, now),
+  }));
   const whole = certificateGraph(inventory, joinGraphs(kubeApiserverTrust(), etcdTrust()));
   const graph = names.length === 0 ? whole : around(whole, names);
   if (graph === undefined)
     throw new Error(`nothing called ${names.map(name => `"${name}"`).join(' or ')} in the graph`);
   process.stdout.write(draw(graph));
+  warnOfUnknown(look, graph.nodes.length === 0);
 }

@@ -34,6 +34,19 @@ export async function lookAround(
   }
 }
 
+/**
+ * For commands that know the objects of operators only: says that there are certificates they know nothing of, and that an empty answer is
+ * none.
+ */
+export function warnOfUnknown(look: Look | undefined, isEmpty: boolean): void {
+  const count = look?.items.length ?? 0;
+  if (count === 0) return;
+  process.stderr.write(
+    `warning: ${count} certificates that no operator of ours keeps are not part of this: see rotunda get certs and rotunda plan\n`,
+  );
+  if (isEmpty) process.exitCode = 1;
+}
+
 /** What was seen, and the objects after it. Who may not read those is told what was seen all the same. */
 export async function withLook(source: ObjectSource, look: Look, now: Date): Promise<Inventory> {
   const nothing = { now: now.toISOString(), certificates: [], bundles: [], nodes: [], revisions: [], pools: [] };

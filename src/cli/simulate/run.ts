@@ -1,6 +1,7 @@
 import { positiveDurationFrom } from '../cluster-flags.ts';
 import { handOverFrom } from '../hand-over-flag.ts';
 import { withSource } from '../inventory/open.ts';
+import { lookAround, warnOfUnknown } from '../look/around.ts';
 import { nowFrom } from '../moment.ts';
 import { outputFormatFrom } from '../output/format.ts';
 import { API_VERSION, type Listing, printDocument, printItems, refuseBadTemplate } from '../output/print.ts';
@@ -20,7 +21,10 @@ export async function runSimulate(flags: SimulateFlags): Promise<void> {
   refuseBadTemplate(format);
   const handOver = flags.handOver === undefined ? undefined : handOverFrom(flags.handOver);
   const stoppedMs = flags.stoppedFor === undefined ? 0 : positiveDurationFrom('--stopped-for', flags.stoppedFor);
-  const objects = await withSource(flags, readPlanObjects);
+  const { objects, look } = await withSource(flags, async (source, cluster) => ({
+    look: await lookAround(flags, cluster, now),
+    objects: await readPlanObjects(source),
+  }));
   for (const ref of force) requirePresent(objects, ref);
   const until = new Date(now.getTime() + Math.max(dayCount * rotationDayFrom(objects), stoppedMs));
   const stoppedUntil = new Date(now.getTime() + stoppedMs);
@@ -36,6 +40,7 @@ export async function runSimulate(flags: SimulateFlags): Promise<void> {
     process.stdout.write(printDocument({ apiVersion: API_VERSION, kind: 'Simulation', ...rehearsal }, format));
   }
   if (refusals.length > 0) process.exitCode = 1;
+  warnOfUnknown(look, checked === 0);
 }
 
 const LISTING: Listing<Refusal> = {
