@@ -93,7 +93,7 @@ export function checkExpiration(
 /** What to put before a command so that it may change its root; undefined: this user cannot. */
 function rootChanger(): string[] | undefined {
   for (const before of [[], ['unshare', '--map-root-user']]) {
-    const [command = '', ...args] = [...before, 'chroot', '/', 'true'];
+    const [command, ...args] = [...before, 'chroot', '/', 'true'];
     if (spawnSync(command, args).status === 0) return before;
   }
   return undefined;
