@@ -27,10 +27,14 @@ export function isManagedUserData(name: string): boolean {
   return MANAGED_USER_DATA.test(name);
 }
 
+export async function joinCaIfThere(kube: Kube): Promise<Certificate | undefined> {
+  const signer = await getIfPresent(kube, SECRETS, JOIN_SIGNER);
+  return certificatesIn(signer && dataText(signer, TLS_CERT))[0];
+}
+
 /** The CA that new machines are to trust. */
 export async function currentJoinCa(kube: Kube): Promise<Certificate> {
-  const signer = await getIfPresent(kube, SECRETS, JOIN_SIGNER);
-  const [current] = certificatesIn(signer && dataText(signer, TLS_CERT));
+  const current = await joinCaIfThere(kube);
   if (current !== undefined) return current;
   throw new Error(`secret/${JOIN_SIGNER.name} in ${JOIN_SIGNER.namespace} holds no CA certificate`);
 }

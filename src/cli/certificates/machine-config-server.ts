@@ -32,12 +32,12 @@ export async function runRegenerateServingCert(flags: MachineConfigServerFlags):
   const updateIgnition = booleanFrom('--update-ignition', flags.updateIgnition);
   await reporting(flags, async (kube, outcomes) => {
     const unit = serverUnit(await serverNames(kube));
-    if (flags.dryRun) return foresee(kube, unit, updateIgnition, outcomes);
+    const { updateRootCa = false } = flags;
+    if (flags.dryRun) return foresee(kube, unit, { updateIgnition, updateRootCa }, outcomes);
     await confirm(
       'The certificate that new machines meet first may be replaced, and its server is restarted.',
       flags.yes,
     );
-    const { updateRootCa = false } = flags;
     await handServerOver(kube, { unit, updateIgnition, updateRootCa }, outcomes);
     await restartServer(kube, outcomes);
   });
@@ -72,7 +72,12 @@ async function reporting(
 }
 
 /** What would happen, by the rules themselves. Nothing is written. */
-async function foresee(kube: Kube, unit: RotationUnit, updateIgnition: boolean, outcomes: Outcome[]): Promise<void> {
+async function foresee(
+  kube: Kube,
+  unit: RotationUnit,
+  { updateIgnition, updateRootCa }: { updateIgnition: boolean; updateRootCa: boolean },
+  outcomes: Outcome[],
+): Promise<void> {
   const [signer, bundle, serving] = await Promise.all([
     getIfPresent(kube, SECRETS, JOIN_SIGNER),
     getIfPresent(kube, CONFIG_MAPS, JOIN_SIGNER),
@@ -83,7 +88,7 @@ async function foresee(kube: Kube, unit: RotationUnit, updateIgnition: boolean, 
   outcomes.push(...decisions);
   // A real run would end here too.
   if (ca === undefined) return;
-  if (updateIgnition) outcomes.push(...(await distributeJoinCa(kube, ca, { dryRun: true })));
+  if (updateIgnition) outcomes.push(...(await distributeJoinCa(kube, ca, { dryRun: true, updateRootCa })));
   for (const object of await serverPods(kube)) outcomes.push({ object, outcome: 'done', text: 'would be deleted' });
 }
 
@@ -106,7 +111,11 @@ export async function foreseen(
   const [ca] = chain as [Certificate];
   const trusted = mergeBundle(certificatesIn(bundle?.data?.[BUNDLE_KEY]), ca, now);
   const next = decideTarget(serving, chain, trusted, unit.target, now);
-  return { decisions: [foreseenOutcome(SIGNER, decision), foreseenOutcome(SERVING, next)], ca };
+  const decisions = [foreseenOutcome(SIGNER, decision), foreseenOutcome(SERVING, next)];
+  const isHandedOver = decision.action === 'regenerate' && stored.length > 0;
+  if (!isHandedOver) return { decisions, ca };
+  const text = ['would be handed over to a new one', 'would be made anew when machines have the new CA'];
+  return { decisions: decisions.map((outcome, index) => ({ ...outcome, text: text[index] ?? outcome.text })), ca };
 }
 
 /** A CA in the place of the one that a real run would make: rules and user data look at it, nobody keeps it. */

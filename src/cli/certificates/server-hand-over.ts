@@ -23,7 +23,7 @@ import { type Keys, systemKeys } from '../../pki/keys.ts';
 import { encodeCertificates } from '../../pki/pem.ts';
 import { certificatesIn } from '../inventory/relations.ts';
 import { authoritiesIn } from './ignition-ca.ts';
-import { currentJoinCa, distributeJoinCa, JOIN_SERVING, JOIN_SIGNER } from './join-ca.ts';
+import { currentJoinCa, distributeJoinCa, JOIN_SERVING, JOIN_SIGNER, joinCaIfThere } from './join-ca.ts';
 import { joinReceipts } from './join-receipts.ts';
 import type { Outcome } from './outcome.ts';
 
@@ -152,8 +152,8 @@ async function withdrawTakenBack(kube: Kube): Promise<void> {
   const next = await getIfPresent(kube, SECRETS, nextKey(JOIN_SIGNER));
   if (next?.metadata?.annotations?.[TAKEN_BACK] === undefined) return;
   const [withdrawn] = certificatesIn(dataText(next, TLS_CERT));
-  const current = await currentJoinCa(kube);
-  if (withdrawn === undefined || withdrawn.der.equals(current.der)) return;
+  const current = await joinCaIfThere(kube);
+  if (withdrawn === undefined || current === undefined || withdrawn.der.equals(current.der)) return;
   await distributeJoinCa(kube, current, { dryRun: false, withdrawn });
 }
 

@@ -63,7 +63,7 @@ export async function handOverItems(
       .map(family => itemOf(family, byOperator)),
     ...familiesOf([serverUnit([])])
       .filter(isThere)
-      .map(family => itemOf(family, byCommand)),
+      .map(async family => asCommanded(await itemOf(family, byCommand))),
   ]);
   const all = [...items, ...(await etcdHandOvers(objects, dayMs, now))];
   // What is under way is what somebody looks for.
@@ -90,6 +90,19 @@ interface Sight extends Pick<HandOverItem, 'operator' | 'isByReceipts'> {
   readonly dayMs: number;
   readonly now: Date;
   readonly asking: Asking;
+}
+
+/** Where nobody acts by himself, what is due has not begun: it waits for the command. */
+function asCommanded(item: HandOverItem): HandOverItem {
+  const command = 'rotunda regenerate-machine-config-server-serving-cert';
+  const hasBegun = item.next !== undefined || item.phase !== 'Distributing';
+  if (!hasBegun) {
+    const because = `due (${item.because}) when somebody runs ${command}`;
+    return { ...item, phase: item.retiring.length > 0 ? 'Retiring' : 'Steady', write: 'nothing', because };
+  }
+  return item.write === 'nothing' && item.phase !== 'Signing'
+    ? item
+    : { ...item, because: `${item.because}; ${command} goes on with it` };
 }
 
 /** What user data holds is not for everybody's eyes: who has a CA of the server is known by what the command has noted. */

@@ -59,6 +59,9 @@ test('the hand-over of the machine-config server is shown, with those it waits f
   assert.deepEqual([steady.phase, steady.metadata.name], ['Steady', 'machine-config-server-ca']);
   assert.match(whatBegins(steady).join(), /regenerate-machine-config-server-serving-cert carries it out/);
   await force(kube);
+  const wanted = await item(kube);
+  assert.deepEqual([wanted.phase, wanted.write], ['Steady', 'nothing'], 'nobody acts by himself');
+  assert.match(wanted.because, /when somebody runs rotunda regenerate-machine-config-server-serving-cert$/);
   await handOver(kube, false);
   const waiting = await item(kube);
   assert.deepEqual([waiting.phase, waiting.waitingFor], ['Distributing', ['machines of secret/worker-user-data']]);
