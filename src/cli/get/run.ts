@@ -108,7 +108,12 @@ async function answer(
     .items(inventory)
     .filter(item => namespace === undefined || item.metadata.namespace === namespace)
     .filter(item => (names.length === 0 || names.includes(item.metadata.name)) && selects(item));
-  const isSeen = look !== undefined && look.items.length > 0 && kind.kind !== 'Bundle';
+  // A stray file among the objects of a must-gather does not make it a folder of files.
+  const isSeen =
+    look !== undefined &&
+    look.items.length > 0 &&
+    kind.kind !== 'Bundle' &&
+    (look.layout === 'kubeadm' || inventory.certificates.every(({ seen }) => seen !== undefined));
   return {
     kind: isSeen ? seenKind(kind, look.unseen, now) : kind,
     items: order === undefined ? items : items.toSorted(order),

@@ -34,6 +34,7 @@ const PEM_NAME = /\.(?:crt|pem|cer|cert)$/i;
 const QUOTING = /\.(?:ya?ml|json|log|txt|md|html?)$/i;
 const STRUCTURED = /\.(?:ya?ml|json)$/i;
 const KUBECONFIG_NAME = /\.(?:conf|kubeconfig)$/i;
+const KEYS = /-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*-----END [A-Z ]*PRIVATE KEY-----/g;
 const BEGIN = /^-----BEGIN ([A-Z0-9 ]+)-----/m;
 /** What a kubelet leaves behind when it has renewed its certificate. */
 const DATED = /^(kubelet-(?:client|server))-\d{4}-.*\.pem$/;
@@ -83,7 +84,8 @@ function pemFile(file: ReadFile, texts: ReadonlyMap<string, string | undefined>)
   // A file of keys alone is nothing to look at.
   if (label !== undefined && !text.includes('BEGIN CERTIFICATE')) return [];
   if (label === undefined) return [{ ...common, problem: 'no PEM block is in it' }];
-  const content = readPem(text);
+  // What is remembered of it must not have a key in it.
+  const content = readPem(text.replaceAll(KEYS, ''));
   const key = texts.get(path.replace(/\.[^./]+$/, '.key')) ?? (text.includes('PRIVATE KEY-----') ? text : undefined);
   const keyProblem = content.problem === undefined && key !== undefined ? problemOfKey(text, key) : undefined;
   return [{ ...common, ...content, keyProblem }];
