@@ -4,9 +4,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { refusalsOf } from '../../src/cli/verify/asked-for.ts';
 import { HttpKube } from '../../src/kube/client.ts';
 import { loadAccess } from '../../src/kube/kubeconfig.ts';
 import { CONFIG_MAPS, NAMESPACES, NODES, PODS } from '../../src/kube/resource.ts';
+import { readCertificates } from '../../src/pki/pem.ts';
 import { runMain } from '../cli/cockpit.ts';
 import { end } from '../tools/child.ts';
 import { eventuallyDespiteErrors } from '../tools/eventually.ts';
@@ -166,6 +168,7 @@ describe('a kube-apiserver with the certificates of kubeadm', { skip }, () => {
     assert.match(stdout, /^administrators to kube-apiserver +Accepted /m);
     assert.match(stdout, /^pods to kube-apiserver +AcceptedAsPublished /m);
     assert.match(stdout, /^joining nodes to kube-apiserver +Accepted /m);
+    assert.match(stdout, /^kubelets to kube-apiserver +AcceptedAsPublished /m);
     assert.match(stdout, /^kube-apiserver to etcd +Skipped .*in no object/m);
   });
 
@@ -202,6 +205,15 @@ describe('a kube-apiserver with the certificates of kubeadm', { skip }, () => {
     const names = (JSON.parse(stdout) as { items: Item[] }).items.map(({ metadata }) => metadata.name);
     assert.ok(names.includes('ca') && names.includes('kubeconfig (kubernetes-admin)'), names.join());
     assert.equal((await rotunda('get', 'certs', '--layout', 'nonsense')).status, 1);
+  });
+
+  test('a server that takes no certificates of the CA is named, without showing it any', async () => {
+    const { hostname: host, port } = new URL(server);
+    const route = { from: 'anywhere', host, port: Number(port) };
+    const ca = (file: string) => readCertificates(readFileSync(join(made.folder, 'pki', file), 'utf8')).certificates;
+    assert.deepEqual(await refusalsOf(ca('ca.crt'), [route]), []);
+    const [refusal] = await refusalsOf(ca('etcd/ca.crt'), [route]);
+    assert.match(refusal?.reason ?? '', /takes certificates of .*"kubernetes".*none of "etcd-ca"/);
   });
 
   test('a kube-root-ca.crt with another CA is seen as a second one', async () => {

@@ -2,11 +2,13 @@ import type { Node } from 'kubernetes-types/core/v1.d.ts';
 import { readClusterConfiguration } from '../../kubeadm/cluster-configuration.ts';
 import { CLUSTER_INFO, KUBERNETES_DIRECTORY, ROOT_CA } from '../../kubeadm/names.ts';
 import { isPublished, kubeadmTrust } from '../../kubeadm/trust.ts';
+import type { Certificate } from '../../pki/certificate.ts';
 import { type Artefact, artefactOf, type ReadArtefact } from '../../trust/artefact.ts';
 import type { Edge, TrustGraph } from '../../trust/graph.ts';
 import type { Route } from '../../trust/prober.ts';
 import type { Cluster } from '../cluster.ts';
 import { certificatesOfKubeconfig } from '../inventory/kubeconfig.ts';
+import { readPem } from '../inventory/relations.ts';
 import { type ClusterObjects, readClusterObjects } from '../look/cluster-objects.ts';
 import { type AskedServer, serversOf } from '../look/servers.ts';
 import { nodeNames } from '../plan/effects.ts';
@@ -16,6 +18,8 @@ export interface KubeadmEdges {
   readonly graph: TrustGraph;
   routes(edge: Edge): readonly Route[] | string;
   readonly read: ReadArtefact;
+  /** The CAs that the client's certificate is of, where those are published; empty: not known, or it shows none. */
+  issuersOf(edge: Edge): readonly Certificate[];
   /** What each edge rests on that is not seen: what its client has on its node. */
   assumed(edge: Edge): string | undefined;
 }
@@ -26,6 +30,7 @@ export async function kubeadmEdges(cluster: Cluster): Promise<KubeadmEdges> {
   const servers = serversOf(cluster, objects);
   const whole = kubeadmTrust();
   const isExternal = readClusterConfiguration(objects.configuration?.data?.ClusterConfiguration)?.etcd === 'external';
+  const original = ({ name }: Edge) => whole.edges.find(edge => edge.name === name) as Edge;
   return {
     // No key of a client on a node is here, so that none is shown: what is tested is that each accepts its server. That the server
     // accepts the kubeconfig's own certificate is known by then: the API has answered.
@@ -38,7 +43,16 @@ export async function kubeadmEdges(cluster: Cluster): Promise<KubeadmEdges> {
       return routesOf(edge, objects.nodes, servers, isExternal);
     },
     read: async artefact => textsOf(cluster, objects, artefact),
-    assumed: ({ name }) => assumptionOf((whole.edges.find(edge => edge.name === name) as Edge).client),
+    issuersOf: edge => {
+      const { client } = original(edge);
+      // Of what is published for each signer only that of `ca` is one CA and no other.
+      const isOfCa =
+        typeof client.presents === 'object' &&
+        'issuerIn' in client.presents &&
+        client.presents.issuerIn.name === ROOT_CA.name;
+      return isOfCa ? readPem(rootCaOf(cluster, objects) ?? '').certificates : [];
+    },
+    assumed: edge => assumptionOf(original(edge).client),
   };
 }
 
@@ -95,10 +109,15 @@ function textsOf(
     const authorities = certificatesOfKubeconfig(clusterInfo?.data?.kubeconfig ?? '')?.authorities ?? [];
     return named(authorities.map(({ pem }) => pem).join('\n'));
   }
-  const own = rootCas.find(({ metadata }) => metadata?.namespace === ROOT_CA.namespace) ?? rootCas[0];
-  const root = named(own?.data?.['ca.crt']);
   // Pods have that one and no other; whoever has a file on a node was given the CA that this kubeconfig was given.
-  return root ?? (file.startsWith(`${KUBERNETES_DIRECTORY}/`) ? named(shown.ca) : undefined);
+  return file.startsWith(`${KUBERNETES_DIRECTORY}/`)
+    ? named(rootCaOf({ shown }, { rootCas }))
+    : named(rootCaOf({ shown: {} }, { rootCas }));
+}
+
+function rootCaOf({ shown }: Pick<Cluster, 'shown'>, { rootCas }: Pick<ClusterObjects, 'rootCas'>): string | undefined {
+  const own = rootCas.find(({ metadata }) => metadata?.namespace === ROOT_CA.namespace) ?? rootCas[0];
+  return own?.data?.['ca.crt'] ?? shown.ca;
 }
 
 /** Whoever is nowhere in particular has a kubeconfig such as this one, or what is published. */

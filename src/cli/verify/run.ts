@@ -17,6 +17,7 @@ import { saidLayout } from '../look/layout-flag.ts';
 import { type OutputFormat, outputFormatFrom } from '../output/format.ts';
 import { API_VERSION, type Listing, printDocument, printItems, refuseBadTemplate } from '../output/print.ts';
 import { UsageError } from '../usage-error.ts';
+import { refusalsOf } from './asked-for.ts';
 import type { VerifyFlags } from './command.ts';
 import { Evidence } from './evidence.ts';
 import { kubeadmEdges } from './kubeadm.ts';
@@ -98,14 +99,20 @@ export async function verifyKubeadm(
   cluster: Cluster,
   { wanted = [], timeoutMs }: VerifyOptions,
 ): Promise<VerifiedEdge[]> {
-  const { graph, routes, read, assumed } = await kubeadmEdges(cluster);
+  const { graph, routes, read, issuersOf, assumed } = await kubeadmEdges(cluster);
   const edges = named(graph.edges, wanted);
   const prober = new Prober({ graph: { ...graph, edges }, routes, read, timeoutMs, mostRoutes: MOST_ROUTES });
   await prober.probe();
-  return prober.snapshot().edges.map((report, index) => {
-    const rests = report.skipped === undefined ? assumed(edges[index] as Edge) : undefined;
-    return { ...report, result: resultOf(report, rests), assumed: rests };
-  });
+  return Promise.all(
+    prober.snapshot().edges.map(async (report, index) => {
+      const edge = edges[index] as Edge;
+      const [ways, issuers] = [routes(edge), issuersOf(edge)];
+      const more = typeof ways === 'string' || issuers.length === 0 ? [] : await refusalsOf(issuers, ways, timeoutMs);
+      const whole = { ...report, refused: report.refused + more.length, refusals: [...report.refusals, ...more] };
+      const rests = report.skipped === undefined ? assumed(edge) : undefined;
+      return { ...whole, result: resultOf(whole, rests), assumed: rests };
+    }),
+  );
 }
 
 /** Those whose name contains one of the texts; all without any. */
