@@ -94,7 +94,7 @@ export function checkExpiration(
 function rootChanger(): string[] | undefined {
   for (const before of [[], ['unshare', '--map-root-user']]) {
     const [command, ...args] = [...before, 'chroot', '/', 'true'];
-    if (spawnSync(command, args).status === 0) return before;
+    if (command !== undefined && spawnSync(command, args).status === 0) return before;
   }
   return undefined;
 }
