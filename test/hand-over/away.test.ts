@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { NOT_AFTER } from '../../src/certrotation/annotations.ts';
 import { annotationsOf, loadSecret } from '../../src/certrotation/secret.ts';
-import { RECEIPTS, WAIVED } from '../../src/hand-over/names.ts';
+import { PRESENTERS, RECEIPTS, SHOWN, WAIVED } from '../../src/hand-over/names.ts';
 import type { Receipt } from '../../src/hand-over/receipt.ts';
 import { getIfPresent } from '../../src/kube/get.ts';
 import { NODES, SECRETS } from '../../src/kube/resource.ts';
@@ -20,6 +20,7 @@ import { kubeletPart } from '../../src/local/kubelet-part.ts';
 import { machineConfigPart } from '../../src/local/machine-config-part.ts';
 import type { LocalNode } from '../../src/local/node.ts';
 import type { Prober } from '../../src/trust/prober.ts';
+import { caDigest } from '../../src/trust/receipts.ts';
 import { eventually } from '../tools/eventually.ts';
 import { nodeFilesProber } from './prober.ts';
 
@@ -53,6 +54,28 @@ after(async () => {
   await prober?.stop();
   await cluster?.close();
   rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+});
+
+test('everybody comes to show what is signed anew, whatever the family, and that is noted (HO-3)', async () => {
+  const names = [...new Set(KUBE_APISERVER_CHAINS.map(({ signer }) => signer.name))];
+  const signed = new Map<string, string>();
+  for (const name of names) signed.set(name, caDigest(await certificateOf(NAMESPACE, name)));
+  for (const name of names) await force(name);
+  for (const name of names) {
+    let found = '';
+    await eventually(
+      `everybody shows leaves of ${name}`,
+      async () => {
+        const secret = await cluster.kube.get(SECRETS, { namespace: NAMESPACE, name });
+        const { [SHOWN]: shown, [PRESENTERS]: presenters } = annotationsOf(secret);
+        found = presenters ?? '';
+        const [current] = loadSecret(secret).chain;
+        return current !== undefined && shown === caDigest(current) && shown !== signed.get(name);
+      },
+      () => found,
+    );
+  }
+  assert.deepEqual(refusals(), []);
 });
 
 test('it is waited for by name; switched on again, everything goes on by itself', async () => {
