@@ -6,6 +6,7 @@ import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, NODES, SECRETS } from '../../kube/resource.ts';
 import { CLUSTER, INFRASTRUCTURES } from '../../kube-apiserver/resources.ts';
 import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
+import { kubeadmTrust } from '../../kubeadm/trust.ts';
 import { objectsOfCluster, type ReadArtefact } from '../../trust/artefact.ts';
 import type { EdgeReport } from '../../trust/edge-counter.ts';
 import { type Edge, joinGraphs, type TrustGraph } from '../../trust/graph.ts';
@@ -43,7 +44,8 @@ export async function runVerify(wanted: readonly string[], flags: VerifyFlags): 
   refuseBadTemplate(format);
   const timeoutMs = positiveDurationFrom('--timeout', flags.timeout);
   const said = saidLayout(flags.layout);
-  if (said === 'openshift') graphOf(wanted, flags.serverOnly ?? false);
+  // A name that no layout has is wrong whatever the cluster is.
+  named([...(said === 'kubeadm' ? [] : WHOLE.edges), ...(said === 'openshift' ? [] : kubeadmTrust().edges)], wanted);
   const folder = flags.nodes ?? nodesBeside(flags.kubeconfig ?? process.env.KUBECONFIG);
   if (flags.nodes !== undefined && !existsSync(flags.nodes))
     throw new UsageError(`--nodes: ${flags.nodes} does not exist`);
