@@ -3,6 +3,7 @@ import { Controller } from '../controller/controller.ts';
 import type { Log } from '../controller/log.ts';
 import { controllerMetrics, type Registry } from '../controller/metrics.ts';
 import { onTransition } from '../controller/trigger.ts';
+import type { Host } from '../host/port.ts';
 import type { Clock } from '../kube/clock.ts';
 import { minutes, seconds } from '../kube/duration.ts';
 import type { Kube } from '../kube/port.ts';
@@ -29,7 +30,6 @@ import { StateReport, type Worker } from './agent/state-report.ts';
 import { certificateCaches } from './certificates/caches.ts';
 import { CertificateWriter } from './certificates/controller.ts';
 import { unexpectedDisk } from './decide/start-up.ts';
-import type { Host } from './host.ts';
 import { NodeWriter } from './node-writer.ts';
 
 export interface MachineConfigDaemonOptions {

@@ -1,4 +1,4 @@
-import type { Host } from '../daemon/host.ts';
+import type { Host } from '../host/port.ts';
 
 /** Services that come with the image of an operating system, and that agents reload and restart. */
 const SERVICES = [

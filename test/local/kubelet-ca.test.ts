@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { clusterProber } from '../../src/cli/console/prober.ts';
-import { SERVICE_LOG } from '../../src/daemon/host/local.ts';
+import { SERVICE_LOG } from '../../src/host/local.ts';
 import { NODES, SECRETS } from '../../src/kube/resource.ts';
 import { startLocalCluster } from '../../src/local/cluster.ts';
 import { kubeApiserverPart } from '../../src/local/kube-apiserver-part.ts';

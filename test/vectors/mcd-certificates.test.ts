@@ -19,8 +19,8 @@ import { OsPullSecret, osPullSecret } from '../../src/daemon/certificates/pull-s
 import { decideRegistryCas, ensureRegistryCas } from '../../src/daemon/certificates/registry-ca.ts';
 import { decideServerCa, ensureServerCa } from '../../src/daemon/certificates/server-ca.ts';
 import { ca, installKubelet } from '../../src/daemon/certificates/testing.ts';
-import type { HostFiles } from '../../src/daemon/host.ts';
-import { memoryHost, observed } from '../../src/daemon/host/memory.ts';
+import type { HostFiles } from '../../src/host/port.ts';
+import { memoryHost, observed } from '../../src/host/memory.ts';
 import { configMapBytes } from '../../src/machine-config-api/config-map.ts';
 import { parseDockercfg, parseDockerConfig, toDockercfg, toDockerConfigJson } from '../../src/machine-config-api/docker-config.ts';
 import { CONTROLLER_CONFIG_NAME, SERVICE_CA_ROTATE } from '../../src/machine-config-api/names.ts';

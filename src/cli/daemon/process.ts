@@ -6,7 +6,7 @@ import { createRegistry } from '../../controller/metrics.ts';
 import { startHealthEndpoint } from '../../daemon/agent/health-endpoint.ts';
 import { AgentMustRestart } from '../../daemon/certificates/controller.ts';
 import { machineConfigDaemon } from '../../daemon/daemon.ts';
-import type { Host } from '../../daemon/host.ts';
+import type { Host } from '../../host/port.ts';
 import { HttpKube } from '../../kube/client.ts';
 import { systemClock } from '../../kube/clock.ts';
 import { loadAccess } from '../../kube/kubeconfig.ts';
@@ -93,8 +93,8 @@ async function nodeCredentials({ nodeKubeconfig, kubeconfig, root }: DaemonFlags
 }
 
 async function hostOf({ root, local }: DaemonFlags): Promise<Host> {
-  if (local) return (await import('../../daemon/host/local.ts')).localHost({ root });
-  return (await import('../../daemon/host/linux.ts')).linuxHost({ root });
+  if (local) return (await import('../../host/local.ts')).localHost({ root });
+  return (await import('../../host/linux.ts')).linuxHost({ root });
 }
 
 const REST_AFTER_MS = 2000;

@@ -1,8 +1,8 @@
 import { errorText } from '../../controller/aggregate-error.ts';
 import type { Log } from '../../controller/log.ts';
+import type { Host } from '../../host/port.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { type ActionPlan, commandOf, type HostOperation, unitName } from '../decide/action-plan.ts';
-import type { Host } from '../host.ts';
 import { announce, announcements } from './announcements.ts';
 
 export interface ActionParts {

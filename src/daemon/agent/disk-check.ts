@@ -1,3 +1,5 @@
+import { readOperatingSystem } from '../../host/os-release.ts';
+import type { Host } from '../../host/port.ts';
 import { isSpec2 } from '../../machine-config-api/ignition/read.ts';
 import type { IgnitionConfig, IgnitionUnit } from '../../machine-config-api/ignition/types.ts';
 import type { MachineConfig } from '../../machine-config-api/machine-config.ts';
@@ -8,8 +10,6 @@ import type { StoredState } from '../apply/stored.ts';
 import { driftPaths } from '../decide/disk-paths.ts';
 import { validateDisk } from '../decide/disk-validation.ts';
 import { kernelArgumentsProblem } from '../decide/kernel-arguments.ts';
-import { readOperatingSystem } from '../host/os-release.ts';
-import type { Host } from '../host.ts';
 import type { DriftSubject } from './drift-monitor.ts';
 
 const SYSTEMD = '/etc/systemd/system';

@@ -1,7 +1,7 @@
 import type { Log } from '../../controller/log.ts';
+import type { HostFiles } from '../../host/port.ts';
 import { type Clock, sleep } from '../../kube/clock.ts';
 import { milliseconds, minutes } from '../../kube/duration.ts';
-import type { HostFiles } from '../host.ts';
 
 export interface DriftMonitorOptions {
   readonly files: Pick<HostFiles, 'watch'>;

@@ -1,5 +1,5 @@
 import type { Log } from '../../controller/log.ts';
-import type { HostFiles } from '../host.ts';
+import type { HostFiles } from '../../host/port.ts';
 
 /** With it an administrator has everything applied again, whatever the disk looks like (spec 60, 5.6). */
 export const FORCE_FILE = '/run/machine-config-daemon-force';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { silentLog } from '../../controller/log.ts';
+import type { LoginSession } from '../../host/port.ts';
 import { VirtualClock } from '../../kube/clock.ts';
 import { seconds } from '../../kube/duration.ts';
-import type { LoginSession } from '../host.ts';
 import { watchLogins } from './login-watch.ts';
 
 class Sessions {

@@ -1,9 +1,9 @@
 import type { Log } from '../../controller/log.ts';
+import type { HostSessions } from '../../host/port.ts';
 import { backoffMs } from '../../kube/backoff.ts';
 import { type Clock, sleep } from '../../kube/clock.ts';
 import { minutes, seconds } from '../../kube/duration.ts';
 import { SSH_ACCESS } from '../../machine-config-api/names.ts';
-import type { HostSessions } from '../host.ts';
 import type { NodeWriter } from '../node-writer.ts';
 import type { AgentMetrics } from './metrics.ts';
 import type { OwnNode } from './own-node.ts';

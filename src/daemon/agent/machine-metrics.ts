@@ -1,7 +1,7 @@
 import type { Log } from '../../controller/log.ts';
+import { readOperatingSystem } from '../../host/os-release.ts';
+import type { Host } from '../../host/port.ts';
 import { unsupportedPackages } from '../apply/extensions.ts';
-import { readOperatingSystem } from '../host/os-release.ts';
-import type { Host } from '../host.ts';
 import type { AgentMetrics } from './metrics.ts';
 
 /** Counts what does not change while the agent runs (spec 60, 1.6.6). Not knowing it keeps nothing else from its work. */

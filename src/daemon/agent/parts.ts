@@ -1,8 +1,8 @@
 import type { Log } from '../../controller/log.ts';
+import type { Host } from '../../host/port.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Kube } from '../../kube/port.ts';
-import type { Host } from '../host.ts';
 import type { NodeWriter } from '../node-writer.ts';
 import type { ConfigSource } from './config-source.ts';
 import type { DriftMonitor } from './drift-monitor.ts';

@@ -1,5 +1,7 @@
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
 import type { Log } from '../../controller/log.ts';
+import { readOperatingSystem } from '../../host/os-release.ts';
+import type { Host } from '../../host/port.ts';
 import { CURRENT_CONFIG, DESIRED_CONFIG, OSTREE_FINALIZE_FAILURE } from '../../machine-config-api/names.ts';
 import { readConfig } from '../../machine-config-api/reconciliation.ts';
 import { finishUpdate, recoverInterrupted } from '../apply/apply-config.ts';
@@ -17,8 +19,6 @@ import {
   type StartUpDecision,
 } from '../decide/start-up.ts';
 import type { Target } from '../decide/update-needed.ts';
-import { readOperatingSystem } from '../host/os-release.ts';
-import type { Host } from '../host.ts';
 import { shownReason } from '../node-writer.ts';
 import { announce, announcements } from './announcements.ts';
 import { complete } from './completion.ts';

@@ -1,5 +1,5 @@
+import { type Host, HostError } from '../../host/port.ts';
 import type { MachineConfig } from '../../machine-config-api/machine-config.ts';
-import { type Host, HostError } from '../host.ts';
 import { takeImages } from './images.ts';
 import {
   beginJournal,

@@ -1,5 +1,5 @@
-import type { OperatingSystem } from '../host/os-release.ts';
-import type { BootedOs } from '../host.ts';
+import type { OperatingSystem } from '../../host/os-release.ts';
+import type { BootedOs } from '../../host/port.ts';
 
 /** What an extension consists of on RHCOS and SCOS (spec 60, 8.9.3). */
 export const EXTENSION_PACKAGES: Readonly<Record<string, readonly string[]>> = {

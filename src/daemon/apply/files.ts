@@ -1,7 +1,7 @@
+import type { FileOwner, Host, HostFiles } from '../../host/port.ts';
 import { KUBELET_CA } from '../../machine-config-api/built-in-actions.ts';
 import { contentsOf, DEFAULT_FILE_MODE } from '../../machine-config-api/ignition/contents.ts';
 import type { IgnitionFile } from '../../machine-config-api/ignition/types.ts';
-import type { FileOwner, Host, HostFiles } from '../host.ts';
 import { keepOriginal } from './originals.ts';
 import { statIfReachable } from './reachable.ts';
 

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { localHost } from '../../host/local.ts';
 import type { MachineConfig } from '../../machine-config-api/machine-config.ts';
-import { localHost } from '../host/local.ts';
 import { applyConfig, finishUpdate } from './apply-config.ts';
 import { snapshot } from './snapshot.test-support.ts';
 

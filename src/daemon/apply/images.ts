@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { Host, HostFiles } from '../host.ts';
+import type { Host, HostFiles } from '../../host/port.ts';
 import { statIfReachable } from './reachable.ts';
 
 /** Where things are kept as they were before an update, until it is over. */

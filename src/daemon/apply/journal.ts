@@ -1,5 +1,5 @@
+import type { Host, HostFiles, UnitEnablement } from '../../host/port.ts';
 import type { MachineConfig } from '../../machine-config-api/machine-config.ts';
-import type { Host, HostFiles, UnitEnablement } from '../host.ts';
 import { IMAGES_DIRECTORY, type PathImage } from './images.ts';
 import type { Pruning } from './prune.ts';
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { OperatingSystem } from '../../host/os-release.ts';
+import type { Host, HostOs } from '../../host/port.ts';
 import { splitKernelArguments } from '../../machine-config-api/kernel-arguments.ts';
-import type { OperatingSystem } from '../host/os-release.ts';
-import type { Host, HostOs } from '../host.ts';
 
 /** Arguments of `rpm-ostree kargs`: all old ones out, all new ones in, so that their order is that of the config (spec 60, 8.9.1). */
 export function kernelArgumentChanges(before: readonly string[], after: readonly string[]): string[] {

@@ -1,5 +1,5 @@
+import type { Host } from '../../host/port.ts';
 import type { MachineConfig } from '../../machine-config-api/machine-config.ts';
-import type { Host } from '../host.ts';
 import { type Applied, type ApplyOptions, applyConfig } from './apply-config.ts';
 
 const LARGEST_CONFIG_BYTES = 16 * 1024 * 1024;

@@ -1,4 +1,4 @@
-import type { Host } from '../host.ts';
+import type { Host } from '../../host/port.ts';
 
 const STATE = '/etc/machine-config-daemon';
 

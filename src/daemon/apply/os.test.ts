@@ -1,12 +1,12 @@
 /** Image, kernel arguments, kernel and extensions (spec 60, 8.7 to 8.9), against an operating system that stages what it is told. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { memoryHost } from '../../host/memory.ts';
+import { operatingSystemOf } from '../../host/os-release.ts';
+import { type BootedOs, HostError, type HostOs } from '../../host/port.ts';
 import { VirtualClock } from '../../kube/clock.ts';
 import type { MachineConfig, MachineConfigSpec } from '../../machine-config-api/machine-config.ts';
 import { readConfig } from '../../machine-config-api/reconciliation.ts';
-import { memoryHost } from '../host/memory.ts';
-import { operatingSystemOf } from '../host/os-release.ts';
-import { type BootedOs, HostError, type HostOs } from '../host.ts';
 import { applyConfig, revertConfig } from './apply-config.ts';
 import { applyTuning } from './kernel-arguments.ts';
 import { osPartsLeftOut, osRefusal, updateOs } from './os.ts';

@@ -1,4 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { OperatingSystem } from '../../host/os-release.ts';
+import { type BootedOs, type Host, HostError, type HostOs } from '../../host/port.ts';
 import { type Clock, sleep } from '../../kube/clock.ts';
 import { seconds } from '../../kube/duration.ts';
 import {
@@ -7,8 +9,6 @@ import {
   configDifference,
   type ReadConfig,
 } from '../../machine-config-api/config-difference.ts';
-import type { OperatingSystem } from '../host/os-release.ts';
-import { type BootedOs, type Host, HostError, type HostOs } from '../host.ts';
 import { extensionArguments, extensionProblem, stillNeeded } from './extensions.ts';
 import { updateKernelArguments } from './kernel-arguments.ts';
 

@@ -1,6 +1,6 @@
 import type { Log } from '../../controller/log.ts';
+import type { Host } from '../../host/port.ts';
 import type { IgnitionUser } from '../../machine-config-api/ignition/types.ts';
-import type { Host } from '../host.ts';
 
 /** The hash that no password has: the user cannot log in with one. */
 const NO_PASSWORD = '*';

@@ -1,5 +1,5 @@
+import type { Host } from '../../host/port.ts';
 import type { IgnitionConfig, IgnitionUnit } from '../../machine-config-api/ignition/types.ts';
-import type { Host } from '../host.ts';
 import { decideRemoval, type Removal, removePath } from './originals.ts';
 import { dropinPath, hasContents, isDropinOf, retireUnit, type UnitOptions, unitPath } from './units.ts';
 

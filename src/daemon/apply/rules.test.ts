@@ -1,10 +1,10 @@
 /** Rule by rule, what an update does to files, units, originals and users (spec 60, 8.2 to 8.6). */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { memoryHost } from '../../host/memory.ts';
+import { operatingSystemOf } from '../../host/os-release.ts';
+import type { Host } from '../../host/port.ts';
 import type { IgnitionConfig, IgnitionUnit } from '../../machine-config-api/ignition/types.ts';
-import { memoryHost } from '../host/memory.ts';
-import { operatingSystemOf } from '../host/os-release.ts';
-import type { Host } from '../host.ts';
 import { writeFiles } from './files.ts';
 import { keepOriginal, noOriginalStampOf, originalOf } from './originals.ts';
 import { updatePasswords } from './password.ts';

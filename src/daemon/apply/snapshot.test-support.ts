@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { HostFiles } from '../host.ts';
+import type { HostFiles } from '../../host/port.ts';
 
 /** Every file and link of a host with content, mode and owner: what must be equal when two hosts are in the same state. */
 export async function snapshot(files: HostFiles, directory = '/'): Promise<Record<string, string>> {

@@ -1,7 +1,7 @@
 import type { Log } from '../../controller/log.ts';
+import type { OperatingSystem } from '../../host/os-release.ts';
+import type { FileOwner, Host } from '../../host/port.ts';
 import type { IgnitionUser } from '../../machine-config-api/ignition/types.ts';
-import type { OperatingSystem } from '../host/os-release.ts';
-import type { FileOwner, Host } from '../host.ts';
 import { lockMissingUsers } from './password.ts';
 
 const CORE_USER = 'core';

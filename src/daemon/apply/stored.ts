@@ -1,5 +1,5 @@
+import type { HostFiles } from '../../host/port.ts';
 import type { MachineConfig } from '../../machine-config-api/machine-config.ts';
-import type { HostFiles } from '../host.ts';
 
 /** The config this node is in, or is about to be in (spec 60, section 2). Storing it is the commit of an update. */
 export const CURRENT_CONFIG_FILE = '/etc/machine-config-daemon/currentconfig';

@@ -1,7 +1,7 @@
 import type { Log } from '../../controller/log.ts';
+import { isMask, MASK } from '../../host/link-target.ts';
+import type { Host } from '../../host/port.ts';
 import type { IgnitionDropin, IgnitionUnit } from '../../machine-config-api/ignition/types.ts';
-import { isMask, MASK } from '../host/link-target.ts';
-import type { Host } from '../host.ts';
 import { isInPlace } from './files.ts';
 import { keepOriginal } from './originals.ts';
 

@@ -1,11 +1,11 @@
 import type { Log } from '../../controller/log.ts';
+import { readOperatingSystem } from '../../host/os-release.ts';
+import type { Host, UnitEnablement } from '../../host/port.ts';
+import { unitLinks } from '../../host/units-on-disk.ts';
 import { type Clock, systemClock } from '../../kube/clock.ts';
 import { configDifference, EMPTY_CONFIG, type ReadConfig } from '../../machine-config-api/config-difference.ts';
 import { changedUnits } from '../../machine-config-api/ignition/difference.ts';
 import { readConfig } from '../../machine-config-api/reconciliation.ts';
-import { readOperatingSystem } from '../host/os-release.ts';
-import { unitLinks } from '../host/units-on-disk.ts';
-import type { Host, UnitEnablement } from '../host.ts';
 import { isInPlace, isLeftToCertificateWriter, wantedFile, writeFiles } from './files.ts';
 import { restoreImages } from './images.ts';
 import type { Journal } from './journal.ts';

@@ -1,4 +1,4 @@
-import type { Host } from '../host.ts';
+import type { Host } from '../../host/port.ts';
 import { LARGEST_FILE_BYTES } from './paths.ts';
 
 /** Something about the running kubelet that is kept on disk: a reboot has started another one. */

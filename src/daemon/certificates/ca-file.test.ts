@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { memoryHost } from '../host/memory.ts';
+import { memoryHost } from '../../host/memory.ts';
 import { readBundle, without } from './bundle.ts';
 import { decideCaFile, ensureCaFile } from './ca-file.ts';
 import { KUBELET_CA } from './paths.ts';

@@ -1,5 +1,5 @@
+import type { HostFiles } from '../../host/port.ts';
 import { encodeCertificates } from '../../pki/pem.ts';
-import type { HostFiles } from '../host.ts';
 import { endingInLineFeed, isBlank, readBundle } from './bundle.ts';
 import { LARGEST_FILE_BYTES } from './paths.ts';
 import type { CertificatePart, CertificateProblem, ProblemCode } from './problem.ts';

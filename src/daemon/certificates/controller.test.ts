@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { type Engine, startEngine } from '../../api/api.ts';
 import { silentLog } from '../../controller/log.ts';
+import { memoryHost } from '../../host/memory.ts';
 import { systemClock } from '../../kube/clock.ts';
 import { KubeError } from '../../kube/error.ts';
 import { recordingEvents } from '../../kube/events.ts';
@@ -22,7 +23,6 @@ import {
 } from '../../machine-config-api/names.ts';
 import { serverCaDigest } from '../../machine-config-api/server-ca-digest.ts';
 import { caDigest, decodeReceipts, NODE_RECEIPTS, type NodeReceipt } from '../../trust/receipts.ts';
-import { memoryHost } from '../host/memory.ts';
 import { NodeWriter } from '../node-writer.ts';
 import { readBundle } from './bundle.ts';
 import { CertificateWriter } from './controller.ts';

@@ -6,6 +6,7 @@ import type { Log } from '../../controller/log.ts';
 import type { ControllerMetrics } from '../../controller/metrics.ts';
 import { ONLY_KEY, type ReconcileContext, type Result } from '../../controller/reconcile.ts';
 import { onChange, onTransition, type Trigger } from '../../controller/trigger.ts';
+import type { Host } from '../../host/port.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { minutes } from '../../kube/duration.ts';
 import type { EventRecorder } from '../../kube/events.ts';
@@ -18,7 +19,6 @@ import {
   LAST_SYNCED_CONTROLLER_CONFIG,
   MCO_NAMESPACE,
 } from '../../machine-config-api/names.ts';
-import type { Host } from '../host.ts';
 import type { NodeWriter } from '../node-writer.ts';
 import type { ShakeHands } from './api-trust.ts';
 import { type CertificateCaches, certificateCaches } from './caches.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { type HostOperation, isReading, memoryHost, observed } from '../../host/memory.ts';
+import { type Host, HostError } from '../../host/port.ts';
 import type { ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
 import { serverCaDigest } from '../../machine-config-api/server-ca-digest.ts';
-import { type HostOperation, isReading, memoryHost, observed } from '../host/memory.ts';
-import { type Host, HostError } from '../host.ts';
 import { type CertificateInputs, ensureCertificates } from './ensure.ts';
 import {
   BOOTSTRAP_KUBECONFIG,

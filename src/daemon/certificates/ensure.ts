@@ -1,9 +1,9 @@
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
+import type { Host } from '../../host/port.ts';
 import { configMapBytes } from '../../machine-config-api/config-map.ts';
 import type { ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
 import { CA_BUNDLE_KEY, KUBECONFIG_DATA } from '../../machine-config-api/names.ts';
 import { serverCaDigest } from '../../machine-config-api/server-ca-digest.ts';
-import type { Host } from '../host.ts';
 import type { ShakeHands } from './api-trust.ts';
 import { ensureCaFile } from './ca-file.ts';
 import type { Achieved } from './decide.ts';

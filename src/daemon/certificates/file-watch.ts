@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ONLY_KEY } from '../../controller/reconcile.ts';
 import type { Trigger } from '../../controller/trigger.ts';
-import type { HostFiles } from '../host.ts';
+import type { HostFiles } from '../../host/port.ts';
 
 /** Asks for a pass when one of some files may have changed; which files these are may change too. */
 export class FileWatch implements Trigger {

@@ -1,6 +1,6 @@
+import type { Host } from '../../host/port.ts';
 import type { Certificate } from '../../pki/certificate.ts';
 import { caDigest } from '../../trust/receipts.ts';
-import type { Host } from '../host.ts';
 import { readRecord, writeRecord } from './boot-record.ts';
 import type { KubeletRestartDue } from './kubelet.ts';
 import { KUBELET_CAS_RECORD } from './paths.ts';

@@ -1,6 +1,6 @@
 import { errorText } from '../../controller/aggregate-error.ts';
+import type { Host } from '../../host/port.ts';
 import type { Certificate } from '../../pki/certificate.ts';
-import type { Host } from '../host.ts';
 import { readRecord, writeRecord } from './boot-record.ts';
 import { KubeletCas } from './kubelet-cas.ts';
 import { KUBELET, KUBELET_RESTART_RECORD, LIVE_KUBECONFIG, SECRET_MODE } from './paths.ts';

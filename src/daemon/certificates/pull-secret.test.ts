@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryHost } from '../host/memory.ts';
+import { memoryHost } from '../../host/memory.ts';
 import { CLUSTER_PULL_SECRET, MOUNTED_PULL_SECRETS, OS_PULL_SECRET, OSTREE_AUTH } from './paths.ts';
 import { linkOsTreeAuth, mergePullSecret, mountedPullSecret, OsPullSecret, rolesOf } from './pull-secret.ts';
 

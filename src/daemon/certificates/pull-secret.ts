@@ -1,3 +1,4 @@
+import type { HostFiles } from '../../host/port.ts';
 import {
   DockerConfigError,
   encodeDockerConfigJson,
@@ -6,7 +7,6 @@ import {
   type RegistryAuths,
 } from '../../machine-config-api/docker-config.ts';
 import { DOCKER_CFG_KEY, DOCKER_CONFIG_JSON_KEY } from '../../machine-config-api/names.ts';
-import type { HostFiles } from '../host.ts';
 import { endingInLineFeed, isBlank } from './bundle.ts';
 import {
   CLUSTER_PULL_SECRET,

@@ -4,6 +4,8 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { dump, load } from 'js-yaml';
 import { presentersOf } from '../../hand-over/presenters.ts';
+import { memoryHost, observed } from '../../host/memory.ts';
+import type { Host } from '../../host/port.ts';
 import { days } from '../../kube/duration.ts';
 import { KUBE_APISERVER_CHAINS } from '../../kube-apiserver/chains.ts';
 import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
@@ -12,8 +14,6 @@ import { encodeCertificates } from '../../pki/pem.ts';
 import { seededKeys } from '../../pki/seeded-keys.ts';
 import { secret } from '../../trust/object.ts';
 import { caDigest, decodeReceipts, encodeReceipts, type NodeReceipt, signingKey } from '../../trust/receipts.ts';
-import { memoryHost, observed } from '../host/memory.ts';
-import type { Host } from '../host.ts';
 import { readBundle } from './bundle.ts';
 import { KubeletRestart } from './kubelet.ts';
 import {

@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
+import type { Host, HostFiles } from '../../host/port.ts';
 import type { Certificate } from '../../pki/certificate.ts';
 import { certificatesIn } from '../../pki/pem.ts';
 import { caDigest, issuerKey, type NodeReceipt } from '../../trust/receipts.ts';
-import type { Host, HostFiles } from '../host.ts';
 import { readBundle } from './bundle.ts';
 import { Kubeconfig } from './kubeconfig.ts';
 import { KubeletRestart } from './kubelet.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { memoryHost, observed } from '../host/memory.ts';
-import { HostError } from '../host.ts';
+import { memoryHost, observed } from '../../host/memory.ts';
+import { HostError } from '../../host/port.ts';
 import { REGISTRY_CAS } from './paths.ts';
 import type { CertificateProblem } from './problem.ts';
 import { decideRegistryCas, ensureRegistryCas } from './registry-ca.ts';

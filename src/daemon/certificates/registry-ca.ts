@@ -1,5 +1,5 @@
+import type { HostFiles } from '../../host/port.ts';
 import type { ImageRegistryBundle } from '../../machine-config-api/controller-config.ts';
-import type { HostFiles } from '../host.ts';
 import { isBlank } from './bundle.ts';
 import { CA_MODE, LARGEST_FILE_BYTES, REGISTRY_CAS } from './paths.ts';
 import { attempt, type CertificateProblem, InputError } from './problem.ts';

@@ -1,5 +1,5 @@
+import type { Host, HostFiles } from '../../host/port.ts';
 import type { Certificate } from '../../pki/certificate.ts';
-import type { Host, HostFiles } from '../host.ts';
 import { type ShakeHands, stillNeeded } from './api-trust.ts';
 import { type Bundle, bundleText, endingInLineFeed, readBundle, within, without } from './bundle.ts';
 import { Kubeconfig } from './kubeconfig.ts';

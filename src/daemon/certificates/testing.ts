@@ -1,4 +1,5 @@
 import { dump } from 'js-yaml';
+import type { Host } from '../../host/port.ts';
 import { days } from '../../kube/duration.ts';
 import type { ControllerConfig, ControllerConfigSpec } from '../../machine-config-api/controller-config.ts';
 import {
@@ -10,7 +11,6 @@ import {
 import { issueSigner } from '../../pki/issue.ts';
 import { encodeCertificates } from '../../pki/pem.ts';
 import { seededKeys } from '../../pki/seeded-keys.ts';
-import type { Host } from '../host.ts';
 import { Kubeconfig } from './kubeconfig.ts';
 import { BOOTSTRAP_KUBECONFIG, KUBELET, LIVE_KUBECONFIG } from './paths.ts';
 

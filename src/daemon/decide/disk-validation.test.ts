@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { memoryHost } from '../../host/memory.ts';
+import type { Host, HostFiles, UnitEnablement } from '../../host/port.ts';
 import { base64DataUrl } from '../../machine-config-api/ignition/data-url.ts';
 import { emptyIgnition, type IgnitionConfig, type IgnitionUnit } from '../../machine-config-api/ignition/types.ts';
-import { memoryHost } from '../host/memory.ts';
-import type { Host, HostFiles, UnitEnablement } from '../host.ts';
 import { directoriesOf, driftPaths } from './disk-paths.ts';
 import { validateDisk } from './disk-validation.ts';
 import { modeText } from './mode-text.ts';

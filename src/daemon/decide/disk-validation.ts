@@ -1,8 +1,8 @@
+import { linkTarget, MASK } from '../../host/link-target.ts';
+import type { HostFiles, HostServices } from '../../host/port.ts';
 import { contentsOf, DEFAULT_FILE_MODE } from '../../machine-config-api/ignition/contents.ts';
 import type { IgnitionConfig, IgnitionFile, IgnitionUnit } from '../../machine-config-api/ignition/types.ts';
 import { IgnitionError } from '../../machine-config-api/ignition/types.ts';
-import { linkTarget, MASK } from '../host/link-target.ts';
-import type { HostFiles, HostServices } from '../host.ts';
 import { dropinPath, isExempt, unitPath } from './disk-paths.ts';
 import { modeText } from './mode-text.ts';
 import { sshKeysDrift } from './ssh-keys-drift.ts';

@@ -1,4 +1,4 @@
-import type { FileKind } from '../host.ts';
+import type { FileKind } from '../../host/port.ts';
 
 const LETTERS: Readonly<Record<FileKind, string>> = { file: '-', directory: 'd', symlink: 'L', other: '?' };
 

@@ -1,5 +1,5 @@
+import type { HostFiles } from '../../host/port.ts';
 import type { IgnitionConfig } from '../../machine-config-api/ignition/types.ts';
-import type { HostFiles } from '../host.ts';
 import type { Drift } from './disk-validation.ts';
 
 const KEYS_MODE = 0o600;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { validateDisk } from '../../../src/daemon/decide/disk-validation.ts';
-import { isReading, observed } from '../../../src/daemon/host/memory.ts';
+import { isReading, observed } from '../../../src/host/memory.ts';
 import type { MachineConfig } from '../../../src/machine-config-api/machine-config.ts';
 import { DAEMON_REASON, DAEMON_STATE } from '../../../src/machine-config-api/names.ts';
 import { readConfig } from '../../../src/machine-config-api/reconciliation.ts';

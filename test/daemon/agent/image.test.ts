@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { HostOs } from '../../../src/daemon/host.ts';
+import type { HostOs } from '../../../src/host/port.ts';
 import { seconds } from '../../../src/kube/duration.ts';
 import { NODES } from '../../../src/kube/resource.ts';
 import { CURRENT_IMAGE, DESIRED_IMAGE, OSTREE_FINALIZE_FAILURE } from '../../../src/machine-config-api/names.ts';

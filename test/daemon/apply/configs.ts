@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import type { Host } from '../../../src/daemon/host.ts';
+import type { Host } from '../../../src/host/port.ts';
 import type { IgnitionFile, IgnitionUnit } from '../../../src/machine-config-api/ignition/types.ts';
 import type { MachineConfig } from '../../../src/machine-config-api/machine-config.ts';
 

@@ -5,8 +5,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { rootedFiles } from '../../../src/daemon/host/directory-disk.ts';
-import { unitsOnDisk } from '../../../src/daemon/host/units-on-disk.ts';
+import { rootedFiles } from '../../../src/host/directory-disk.ts';
+import { unitsOnDisk } from '../../../src/host/units-on-disk.ts';
 
 const hasSystemctl = spawnSync('systemctl', ['--version']).status === 0;
 const skip = hasSystemctl ? false : 'there is no systemctl on this machine';

@@ -5,8 +5,8 @@
 import { writeSync } from 'node:fs';
 import { applyConfig, finishUpdate, recoverInterrupted } from '../../../src/daemon/apply/apply-config.ts';
 import { readStored } from '../../../src/daemon/apply/stored.ts';
-import { localHost } from '../../../src/daemon/host/local.ts';
-import { isReading, observed } from '../../../src/daemon/host/memory.ts';
+import { localHost } from '../../../src/host/local.ts';
+import { isReading, observed } from '../../../src/host/memory.ts';
 import { config } from './configs.ts';
 
 /** Tells of every change it is about to make by one byte, so that it can be killed in it. */

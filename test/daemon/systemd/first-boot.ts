@@ -1,7 +1,7 @@
 /** What Ignition does with a new machine: `first-boot.ts DOCUMENT ROOT` makes the root directory what the document says. */
 import { readFileSync } from 'node:fs';
 import { applyOnceFrom } from '../../../src/daemon/apply/once-from.ts';
-import { linuxHost } from '../../../src/daemon/host/linux.ts';
+import { linuxHost } from '../../../src/host/linux.ts';
 
 const [document = '', root = ''] = process.argv.slice(2);
 const FIRST_CONFIG = '/run/rotunda/first-boot.ign';

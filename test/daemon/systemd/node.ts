@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { validateDisk } from '../../../src/daemon/decide/disk-validation.ts';
-import { rootedFiles } from '../../../src/daemon/host/directory-disk.ts';
-import { linuxHost } from '../../../src/daemon/host/linux.ts';
+import { rootedFiles } from '../../../src/host/directory-disk.ts';
+import { linuxHost } from '../../../src/host/linux.ts';
 import type { Kube } from '../../../src/kube/port.ts';
 import { NODES } from '../../../src/kube/resource.ts';
 import type { MachineConfig } from '../../../src/machine-config-api/machine-config.ts';

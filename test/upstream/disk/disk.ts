@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { validateDisk } from '../../../src/daemon/decide/disk-validation.ts';
-import { rootedFiles } from '../../../src/daemon/host/directory-disk.ts';
+import { rootedFiles } from '../../../src/host/directory-disk.ts';
 import { contentsOf } from '../../../src/machine-config-api/ignition/contents.ts';
 import { readIgnition } from '../../../src/machine-config-api/ignition/read.ts';
 import { clone, plain, unlike } from '../difference.ts';

@@ -6,12 +6,12 @@ import { extensionArguments, extensionProblem, unsupportedPackages } from '../..
 import { kernelArgumentChanges, runningKernelArguments, tuningChanges } from '../../../src/daemon/apply/kernel-arguments.ts';
 import { isBootedInto, osChangesText } from '../../../src/daemon/apply/os.ts';
 import { sshKeyFile } from '../../../src/daemon/apply/ssh-keys.ts';
-import { commandOutput, runCommand, truncated } from '../../../src/daemon/host/command.ts';
-import { imageLookup, isImagePresent } from '../../../src/daemon/host/extensions-image.ts';
-import { linuxHost } from '../../../src/daemon/host/linux.ts';
-import { memoryFiles } from '../../../src/daemon/host/memory-disk.ts';
-import { isRhel7Like, operatingSystemOf } from '../../../src/daemon/host/os-release.ts';
-import { bootedOf, rpmOstreeVersion } from '../../../src/daemon/host/rpm-ostree.ts';
+import { commandOutput, runCommand, truncated } from '../../../src/host/command.ts';
+import { imageLookup, isImagePresent } from '../../../src/host/extensions-image.ts';
+import { linuxHost } from '../../../src/host/linux.ts';
+import { memoryFiles } from '../../../src/host/memory-disk.ts';
+import { isRhel7Like, operatingSystemOf } from '../../../src/host/os-release.ts';
+import { bootedOf, rpmOstreeVersion } from '../../../src/host/rpm-ostree.ts';
 import { systemOf } from './apply-users.ts';
 import { type Adapter, onlyMembers } from './case.ts';
 

@@ -2,8 +2,8 @@ import { knownWord } from '../run-case.ts';
 import assert from 'node:assert/strict';
 import { updatePasswords } from '../../../src/daemon/apply/password.ts';
 import { mustMoveKeys, sshKeyFile, updateSshKeys } from '../../../src/daemon/apply/ssh-keys.ts';
-import { memoryHost, observed } from '../../../src/daemon/host/memory.ts';
-import { type OperatingSystem, operatingSystemOf } from '../../../src/daemon/host/os-release.ts';
+import { memoryHost, observed } from '../../../src/host/memory.ts';
+import { type OperatingSystem, operatingSystemOf } from '../../../src/host/os-release.ts';
 import { type Adapter, type Json, onlyMembers } from './case.ts';
 
 const SYSTEMS: Record<string, string> = {

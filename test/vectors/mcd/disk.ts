@@ -14,8 +14,8 @@ import { validateDisk } from '../../../src/daemon/decide/disk-validation.ts';
 import { stateOfError } from '../../../src/daemon/decide/reconcile.ts';
 import { unexpectedDisk } from '../../../src/daemon/decide/start-up.ts';
 import { decideUpdate } from '../../../src/daemon/decide/update-needed.ts';
-import type { Host, UnitEnablement } from '../../../src/daemon/host.ts';
-import { memoryHost } from '../../../src/daemon/host/memory.ts';
+import type { Host, UnitEnablement } from '../../../src/host/port.ts';
+import { memoryHost } from '../../../src/host/memory.ts';
 import { type Adapter, type Json, onlyMembers } from './case.ts';
 
 /** The disk: whether it is what the config says, and what becomes of a node whose disk is not. */

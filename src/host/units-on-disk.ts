@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
-import { HostError, type HostFiles, type UnitEnablement } from '../host.ts';
 import { isMask } from './link-target.ts';
+import { HostError, type HostFiles, type UnitEnablement } from './port.ts';
 
 /** Enabling and disabling of units by their links, as `systemctl --root` does it without a running systemd. */
 export interface UnitsOnDisk {

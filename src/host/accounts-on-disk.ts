@@ -1,4 +1,4 @@
-import { type HostAccounts, HostError, type HostFiles } from '../host.ts';
+import { type HostAccounts, HostError, type HostFiles } from './port.ts';
 
 const PASSWD = ['/etc/passwd', '/usr/lib/passwd'];
 const GROUP = ['/etc/group', '/usr/lib/group'];

@@ -1,3 +1,7 @@
+import { bootc } from './bootc.ts';
+import { commandOutput, type RunCommand, runCommand, truncated } from './command.ts';
+import { rootedFiles } from './directory-disk.ts';
+import { readOperatingSystem } from './os-release.ts';
 import {
   type Host,
   type HostAccounts,
@@ -9,11 +13,7 @@ import {
   type HostSessions,
   type LoginSession,
   type UnitEnablement,
-} from '../host.ts';
-import { bootc } from './bootc.ts';
-import { commandOutput, type RunCommand, runCommand, truncated } from './command.ts';
-import { rootedFiles } from './directory-disk.ts';
-import { readOperatingSystem } from './os-release.ts';
+} from './port.ts';
 import { rpmOstree } from './rpm-ostree.ts';
 import { sessionsOnDisk } from './sessions-on-disk.ts';
 

@@ -1,9 +1,9 @@
 import { load } from 'js-yaml';
-import { splitKernelArguments } from '../../machine-config-api/kernel-arguments.ts';
-import { type BootedOs, HostError, type HostFiles, type HostOs } from '../host.ts';
+import { splitKernelArguments } from '../machine-config-api/kernel-arguments.ts';
 import { commandOutput, type RunCommand } from './command.ts';
 import { offerExtensions } from './extensions-image.ts';
 import { finalizeFailure, flushEachObject } from './ostree.ts';
+import { type BootedOs, HostError, type HostFiles, type HostOs } from './port.ts';
 
 /** Staging a deployment downloads and writes a whole operating system. */
 const STAGE_TIMEOUT_MS = 60 * 60_000;

@@ -5,9 +5,9 @@ import { chmod, mkdir, mkdtemp, readFile, rename, rm, stat, symlink, writeFile }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import type { HostFiles } from '../host.ts';
 import { rootedFiles } from './directory-disk.ts';
 import { memoryFiles } from './memory-disk.ts';
+import type { HostFiles } from './port.ts';
 
 /** A root with a secret beside it, which nothing may reach. */
 async function makeRoot(t: TestContext): Promise<{ root: string; outside: string; files: HostFiles }> {

@@ -1,6 +1,6 @@
-import type { Host, HostFiles } from '../host.ts';
 import { rootedFiles } from './directory-disk.ts';
 import { type HostHooks, hostOnDisk } from './on-disk.ts';
+import type { Host, HostFiles } from './port.ts';
 
 export interface LocalHostOptions extends HostHooks {
   /** The directory that is the node's root file system. */

@@ -1,7 +1,7 @@
-import { splitKernelArguments } from '../../machine-config-api/kernel-arguments.ts';
-import { type BootedOs, HostError, type HostFiles, type HostOs } from '../host.ts';
+import { splitKernelArguments } from '../machine-config-api/kernel-arguments.ts';
 import { commandOutput, type RunCommand } from './command.ts';
 import { finalizeFailure, flushEachObject } from './ostree.ts';
+import { type BootedOs, HostError, type HostFiles, type HostOs } from './port.ts';
 
 const STAGE_TIMEOUT_MS = 60 * 60_000;
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { HostFiles } from '../host.ts';
 import { commandOutput, type RunCommand } from './command.ts';
+import type { HostFiles } from './port.ts';
 
 const PULL_SECRET = '/var/lib/kubelet/config.json';
 const REPOSITORY_FILE = '/etc/yum.repos.d/coreos-extensions.repo';

@@ -1,6 +1,6 @@
-import type { Host, HostOs, HostPackages } from '../host.ts';
 import { memoryFiles } from './memory-disk.ts';
 import { type HostHooks, hostOnDisk } from './on-disk.ts';
+import type { Host, HostOs, HostPackages } from './port.ts';
 
 export interface MemoryHostOptions extends HostHooks {
   readonly os?: HostOs;

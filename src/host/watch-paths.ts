@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { aborted } from '../../kube/aborted.ts';
+import { aborted } from '../kube/aborted.ts';
 import type { Disk } from './files.ts';
 import { type LinkSource, type ResolvedPath, resolveBelowRoot } from './resolve.ts';
 

@@ -1,7 +1,7 @@
 /** The programs a Linux machine is worked through: which are called with what, and what is made of their answers. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { unsupportedPackages } from '../apply/extensions.ts';
+import { unsupportedPackages } from '../daemon/apply/extensions.ts';
 import type { CommandResult, RunCommand } from './command.ts';
 import { runCommand } from './command.ts';
 import { linuxHost } from './linux.ts';

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { HostError } from '../host.ts';
+import { HostError } from './port.ts';
 
 /** How much a program may print before it is stopped. */
 const MOST_OUTPUT_BYTES = 8 * 1024 * 1024;

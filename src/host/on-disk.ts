@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { type Host, HostError, type HostFiles, type HostOs, type HostPackages, type HostServices } from '../host.ts';
 import { accountsOnDisk } from './accounts-on-disk.ts';
+import { type Host, HostError, type HostFiles, type HostOs, type HostPackages, type HostServices } from './port.ts';
 import { sessionsOnDisk } from './sessions-on-disk.ts';
 import { unitsOnDisk } from './units-on-disk.ts';
 

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { HostFiles } from '../host.ts';
+import type { HostFiles } from './port.ts';
 
 /** As many links as the kernel follows. */
 const MOST_LINKS = 40;

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
-import { pathProblem } from '../../machine-config-api/ignition/path-rules.ts';
-import { type FileKind, HostError } from '../host.ts';
+import { pathProblem } from '../machine-config-api/ignition/path-rules.ts';
+import { type FileKind, HostError } from './port.ts';
 
 /** As many links as the kernel follows. */
 const MOST_LINKS = 40;

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { HostFiles, HostSessions, LoginSession } from '../host.ts';
+import type { HostFiles, HostSessions, LoginSession } from './port.ts';
 import { ANY_NAME } from './watch-paths.ts';
 
 /** Where logind keeps one small file for each session. */

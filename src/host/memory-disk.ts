@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
-import { type FileOwner, type FileStat, HostError, type HostFiles } from '../host.ts';
 import { type Disk, filesOn } from './files.ts';
+import { type FileOwner, type FileStat, HostError, type HostFiles } from './port.ts';
 import { quoted } from './resolve.ts';
 
 /** The files of a host that exists only in memory. */

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { type FileOwner, type FileStat, HostError, type HostFiles, type WriteOptions } from '../host.ts';
+import { type FileOwner, type FileStat, HostError, type HostFiles, type WriteOptions } from './port.ts';
 import { quoted, requireCleanPath, resolveBelowRoot } from './resolve.ts';
 import { watchPaths } from './watch-paths.ts';
 

@@ -16,8 +16,8 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { type FileKind, type FileOwner, HostError, type HostFiles } from '../host.ts';
 import { type Disk, filesOn } from './files.ts';
+import { type FileKind, type FileOwner, HostError, type HostFiles } from './port.ts';
 import { quoted } from './resolve.ts';
 
 /** The files of a host whose root is a directory of this machine; `/` is the machine itself. */

@@ -1,4 +1,4 @@
-import type { HostFiles } from '../host.ts';
+import type { HostFiles } from './port.ts';
 
 /** Which operating system a machine runs, as far as the agent treats them differently. */
 export interface OperatingSystem {
