@@ -1,4 +1,5 @@
 import { CORE_SCHEMA, load } from 'js-yaml';
+import { isFields } from './exchange.ts';
 import { CERTIFICATES_DIRECTORY } from './names.ts';
 
 /** What is of use here of the ClusterConfiguration in `kube-system/kubeadm-config` (spec 80, 1). */
@@ -32,8 +33,4 @@ export function readClusterConfiguration(text: string | undefined): ClusterConfi
 
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-function isFields(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

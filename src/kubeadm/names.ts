@@ -22,3 +22,12 @@ export const STATIC_POD_NAMESPACE = SYSTEM;
 export const KUBE_APISERVER_PORT = 6443;
 export const ETCD_CLIENT_PORT = 2379;
 export const ETCD_PEER_PORT = 2380;
+
+/** Where adoption puts agents and operator, and where what they share is: signers, and what is wanted of each node (spec 80, KA-2). */
+export const ROTUNDA_NAMESPACE = 'rotunda';
+export const PKI_NAMESPACE = 'rotunda-pki';
+/** Files of our own beside kubeadm's: below the folder of certificates. */
+export const OWN_DIRECTORY = 'rotunda';
+/** Annotation in the manifest of a static pod: what its process is to have read when it started (spec 80, KA-6). */
+export const RESTART = 'rotunda.dev/restart';
+export const CONTROL_PLANE_LABEL = 'node-role.kubernetes.io/control-plane';
