@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, type TestContext, test } from 'node:test';
 import type { VerifiedEdge } from '../../src/cli/verify/run.ts';
@@ -18,7 +18,7 @@ import { LEASES, NODES, PODS, SECRETS } from '../../src/kube/resource.ts';
 import { OPERATOR_LEASE } from '../../src/kube-apiserver/namespaces.ts';
 import { KUBE_API_SERVERS } from '../../src/kube-apiserver/resources.ts';
 import { CONTROLLER_LEASE, OPERATOR_LEASE as MCO_LEASE } from '../../src/machine-config-api/names.ts';
-import { decodeReceipts, NODE_RECEIPTS } from '../../src/trust/receipts.ts';
+import { decodeReceipts, NODE_RECEIPTS, type NodeReceipt } from '../../src/trust/receipts.ts';
 import { findEtcd, NO_ETCD } from '../etcd/binary.ts';
 import { LoadClient } from '../etcd/load.ts';
 import { end, firstLine } from '../tools/child.ts';
@@ -27,6 +27,18 @@ import { eventually, inTime, PATIENCE_MS } from '../tools/eventually.ts';
 const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
 const binary = findEtcd();
 const ETCD_CA = 'configmaps/etcd-all-bundles/server-ca-bundle.crt';
+/** What an agent says of a control-plane node: who reads which file how, and what for. */
+const NODE_FILES = [
+  ['kube-apiserver, aggregator-client/tls.crt, on-use', 'shows'],
+  ['check-endpoints, check-endpoints-client-cert-key/tls.crt, on-use', 'shows'],
+  ['node administrator, control-plane-node-admin-client-cert-key/tls.crt, on-use', 'shows'],
+  ['kube-apiserver, kubelet-client/tls.crt, on-use', 'shows'],
+  ['node administrator, node-kubeconfigs/lb-ext.kubeconfig, on-use', 'verifies and shows'],
+  ['node administrator, node-kubeconfigs/lb-int.kubeconfig, on-use', 'verifies and shows'],
+  ['node administrator, node-kubeconfigs/localhost-recovery.kubeconfig, on-use', 'verifies and shows'],
+  ['node administrator, node-kubeconfigs/localhost.kubeconfig, on-use', 'verifies and shows'],
+  ['kubelet, kubelet/kubeconfig, started', 'verifies'],
+];
 const LEASES_OF_UP = [OPERATOR_LEASE, ETCD_LEASE, MCO_LEASE, CONTROLLER_LEASE];
 
 function run(args: readonly string[], env = process.env) {
@@ -178,22 +190,25 @@ describe('rotunda up', () => {
     assert.deepEqual(await leases(), Object.fromEntries(LEASES_OF_UP.map(({ name }) => [name, holder])));
     const second = up.operator(t, 'kube-apiserver-operator');
     assert.equal((await second.says(/somebody else leads|"leading"/)).holder, holder, 'two operators at work');
-    // What the node says is loaded (spec 90, section 3), each with the bundle of the four signers of servers.
-    const receipts = await eventually('all receipts of the node', async () => {
-      const { metadata } = await kube.get(NODES, { name: 'master-0' });
-      const said = decodeReceipts(metadata?.annotations?.[NODE_RECEIPTS]) ?? [];
-      return said.length === 5 && said.every(({ cas }) => cas.length >= 4) ? said : undefined;
-    });
+    // What the node says is loaded and shown (spec 90, section 3): who verifies has the bundle of the four signers of servers.
+    let said: readonly NodeReceipt[] = [];
+    const receipts = await eventually(
+      'all receipts of the node',
+      async () => {
+        const { metadata } = await kube.get(NODES, { name: 'master-0' });
+        said = decodeReceipts(metadata?.annotations?.[NODE_RECEIPTS]) ?? [];
+        const verifying = said.filter(({ file }) => file.endsWith('kubeconfig'));
+        const isComplete = said.length === NODE_FILES.length && verifying.every(({ cas }) => cas.length >= 4);
+        return isComplete ? said : undefined;
+      },
+      () => JSON.stringify(said),
+    );
     assert.deepEqual(
-      receipts.map(({ process: name, file, kind }) => [name, basename(file), kind]),
-      [
-        ...['lb-ext', 'lb-int', 'localhost-recovery', 'localhost'].map(via => [
-          'node administrator',
-          `${via}.kubeconfig`,
-          'on-use',
-        ]),
-        ['kubelet', 'kubeconfig', 'started'],
-      ],
+      receipts.map(({ process: name, file, kind, cas, shows }) => [
+        `${name}, ${file.split('/').slice(-2).join('/')}, ${kind}`,
+        [cas.length > 0 ? 'verifies' : '', shows === undefined ? '' : 'shows'].filter(Boolean).join(' and '),
+      ]),
+      NODE_FILES,
     );
     // It would take the lease that is given back below, and keep it.
     await second.end();
