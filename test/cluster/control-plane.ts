@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { kubeconfigFor } from '../../src/api/kubeconfig.ts';
@@ -14,6 +13,7 @@ import { issueClient, issueServing, issueSigner } from '../../src/pki/issue.ts';
 import { systemKeys } from '../../src/pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../../src/pki/pem.ts';
 import { eventuallyDespiteErrors } from '../tools/eventually.ts';
+import { freePorts } from '../tools/free-ports.ts';
 import type { Binaries } from './binaries.ts';
 
 /** A control plane of real programs on loopback: one etcd, one kube-apiserver, one kube-controller-manager. */
@@ -204,20 +204,6 @@ async function makePki(dir: string): Promise<Pki> {
   };
   for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text, { mode: 0o600 });
   return { servingCa, clientCa, issue };
-}
-
-/** Ports nobody listens on. All are held until all are known, so that none is given twice. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer();
-      await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, HOST, resolve));
-      return server;
-    }),
-  );
-  const ports = servers.map(server => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))));
-  return ports;
 }
 
 async function end(child: ChildProcess): Promise<void> {

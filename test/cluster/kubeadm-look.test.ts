@@ -12,8 +12,8 @@ import { readCertificates } from '../../src/pki/pem.ts';
 import { runMain } from '../cli/cockpit.ts';
 import { end } from '../tools/child.ts';
 import { eventuallyDespiteErrors } from '../tools/eventually.ts';
+import { freePorts } from '../tools/free-ports.ts';
 import { type Binaries, findBinaries } from './binaries.ts';
-import { freePorts } from './control-plane.ts';
 import { type KubeadmRoot, kubeadmPhases, kubeadmRoot } from './kubeadm-program.ts';
 
 const binaries = findBinaries(['etcd', 'kube-apiserver', 'kubeadm']);

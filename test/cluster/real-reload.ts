@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
@@ -15,6 +15,7 @@ import { issueClient, issueServing, issueSigner } from '../../src/pki/issue.ts';
 import { systemKeys } from '../../src/pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../../src/pki/pem.ts';
 import { eventuallyDespiteErrors as eventually } from '../tools/eventually.ts';
+import { freePorts } from '../tools/free-ports.ts';
 import type { Binaries } from './binaries.ts';
 
 const HOST = '127.0.0.1';
@@ -315,17 +316,4 @@ async function end(child: ChildProcess): Promise<void> {
   const ended = once(child, 'exit');
   child.kill('SIGKILL');
   await ended;
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createTcpServer();
-      await new Promise<void>(resolve => server.listen(0, HOST, resolve));
-      return server;
-    }),
-  );
-  const ports = servers.map(server => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))));
-  return ports;
 }

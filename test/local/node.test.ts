@@ -9,6 +9,7 @@ import { CONFIG_MAPS, EVENTS, LEASES, NODES, PODS, SECRETS } from '../../src/kub
 import { MANIFESTS } from '../../src/local/node.ts';
 import { SERVER_CA_DIGEST } from '../../src/machine-config-api/names.ts';
 import { eventually } from '../tools/eventually.ts';
+import { freePort } from '../tools/free-ports.ts';
 import {
   eventuallyLogged,
   eventuallyPod,
@@ -163,7 +164,7 @@ test('probes: ready only when they say so, killed and restarted when they fail',
     require('node:http').createServer((request, response) => {
       response.writeHead(existsSync('/data' + request.url) ? 200 : 500).end();
     }).listen(Number(process.env.PORT), '127.0.0.1');`;
-  const port = 20_000 + Math.floor(Math.random() * 20_000);
+  const port = await freePort();
   const probe = (path: string) => ({ httpGet: { port, path }, periodSeconds: 1, failureThreshold: 2 });
   const pod = nodePod('web', code, {
     env: [{ name: 'PORT', value: String(port) }],

@@ -1,6 +1,5 @@
 /** The real command on machines with a booted systemd: what it asks of services, reboots and logins really happens (spec 60). */
 import assert from 'node:assert/strict';
-import { type AddressInfo, createServer } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { Kubeconfig } from '../../../src/daemon/certificates/kubeconfig.ts';
 import { BOOTSTRAP_KUBECONFIG, KUBELET_CA, LIVE_KUBECONFIG } from '../../../src/daemon/certificates/paths.ts';
@@ -15,6 +14,7 @@ import {
   SERVER_CA_DIGEST,
   SSH_ACCESS,
 } from '../../../src/machine-config-api/names.ts';
+import { freePort } from '../../tools/free-ports.ts';
 import { nodeRoot, SystemdCluster } from './cluster.ts';
 import type { SystemdNode } from './node.ts';
 
@@ -43,6 +43,9 @@ describe('nodes with systemd', { skip: missing ?? false }, () => {
   const bootIds = () => onEach(node => node.bootId());
   const active = (unit: string) => onEach(node => node.property(unit, 'ActiveState'));
   const read = (path: string) => nodes.map(node => node.read(path));
+  /** What a service writes comes when the shell in it has its turn, which may be after systemd has said that it runs. */
+  const written = (path: string, lengths: readonly number[]) =>
+    onEach(node => node.until(`it is in ${path}`, () => node.read(path).length >= (lengths[nodes.indexOf(node)] ?? 0)));
 
   /** Rolls a MachineConfig out; every disk is what it says then. Gives the boots there were before. */
   const roll = async (name: string, config: Omit<IgnitionConfig, 'ignition'>): Promise<string[]> => {
@@ -131,13 +134,23 @@ describe('nodes with systemd', { skip: missing ?? false }, () => {
     );
 
     test('the container runtime is reloaded, then restarted', async () => {
-      const lives = read('/var/log/crio-life');
-      const since = () => read('/var/log/crio-life').map((text, index) => text.slice(lives[index]?.length));
+      const log = '/var/log/crio-life';
+      const lives = read(log);
+      const areSince = async (text: string) => {
+        await written(
+          log,
+          lives.map(({ length }) => length + text.length),
+        );
+        assert.deepEqual(
+          read(log),
+          lives.map(before => before + text),
+        );
+      };
       const policy = '{"default":[{"type":"reject"}]}';
       const before = await roll('99-policy', { storage: { files: [file('/etc/containers/policy.json', policy)] } });
-      assert.deepEqual(since(), ['reloaded\n', 'reloaded\n']);
+      await areSince('reloaded\n');
       await roll('99-trust', { storage: { files: [file(ANCHOR, await certificate('users'))] } });
-      assert.deepEqual(since(), Array(2).fill('reloaded\nstopped\nstarted\n'));
+      await areSince('reloaded\nstopped\nstarted\n');
       assert.deepEqual(await bootIds(), before);
     });
 
@@ -145,16 +158,20 @@ describe('nodes with systemd', { skip: missing ?? false }, () => {
       const unit = (text: string) =>
         `[Service]\nExecStart=${shell(`echo ${text} >>/var/log/served; exec sleep infinity`)}\nExecReload=${shell('cat /etc/served.conf >>/var/log/served')}\n` +
         '[Install]\nWantedBy=multi-user.target\n';
+      const isServed = async (text: string) => {
+        await written('/var/log/served', Array(2).fill(text.length));
+        assert.deepEqual(read('/var/log/served'), [text, text]);
+      };
       const config = (text: string, setting: string) => ({
         systemd: { units: [{ name: 'served.service', enabled: true, contents: unit(text) }] },
         storage: { files: [file('/etc/served.conf', `${setting}\n`)] },
       });
       await roll('99-served', { systemd: config('one', 'a').systemd });
-      assert.deepEqual(read('/var/log/served'), ['one\n', 'one\n']);
+      await isServed('one\n');
       const before = await roll('99-served', config('one', 'b'));
-      assert.deepEqual(read('/var/log/served'), ['one\nb\n', 'one\nb\n']);
+      await isServed('one\nb\n');
       await roll('99-served', config('two', 'b'));
-      assert.deepEqual(read('/var/log/served'), ['one\nb\ntwo\n', 'one\nb\ntwo\n']);
+      await isServed('one\nb\ntwo\n');
       assert.deepEqual(await bootIds(), before);
     });
 
@@ -360,12 +377,4 @@ async function ssh({ machine }: SystemdNode, port: number, key: string): Promise
   ];
   const flags = options.flatMap(option => ['-o', option]);
   return machine.run(['ssh', '-q', '-i', `/root/${key}`, ...flags, '-p', String(port), 'core@127.0.0.1', 'whoami']);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise(resolve => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise(resolve => server.close(resolve));
-  return port;
 }
