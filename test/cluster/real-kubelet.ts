@@ -1,23 +1,21 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import {
   closeSync,
-  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   openSync,
   readFileSync,
-  realpathSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, delimiter, dirname, join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import type { Pod } from 'kubernetes-types/core/v1.d.ts';
 import { nodeAddress } from '../../src/local/addresses.ts';
+import { writeImage } from '../tools/container-image.ts';
 import { installPackages } from '../tools/debian.ts';
 import { eventuallyDespiteErrors as eventually, PATIENCE_MS } from '../tools/eventually.ts';
 
@@ -178,44 +176,11 @@ export class KubeletNode {
     );
   }
 
-  /** A root file system of our own: programs, and the libraries of this machine that they need. */
   #importImage(name: string, programs: readonly string[], args: readonly string[]): void {
-    const work = mkdtempSync(join(this.#dir, 'image-'));
-    const root = join(work, 'root');
-    for (const program of programs) {
-      copyInto(root, program, join('/bin', basename(program)));
-      for (const library of librariesOf(program)) copyInto(root, library, library);
-    }
-    execFileSync('tar', ['-C', root, '-cf', join(work, 'layer.tar'), '.']);
-    const layout = join(work, 'layout');
-    mkdirSync(join(layout, 'blobs/sha256'), { recursive: true });
-    const add = (content: Buffer) => {
-      const hash = createHash('sha256').update(content).digest('hex');
-      writeFileSync(join(layout, 'blobs/sha256', hash), content);
-      return { digest: `sha256:${hash}`, size: content.length };
-    };
-    const addJson = (value: object) => add(Buffer.from(JSON.stringify(value)));
-    const oci = 'application/vnd.oci.image';
-    const layer = { mediaType: `${oci}.layer.v1.tar`, ...add(readFileSync(join(work, 'layer.tar'))) };
-    const config = {
-      architecture: process.arch === 'x64' ? 'amd64' : process.arch,
-      os: 'linux',
-      config: { Cmd: [`/bin/${basename(programs[0] as string)}`, ...args] },
-      rootfs: { type: 'layers', diff_ids: [layer.digest] },
-    };
-    const manifest = addJson({
-      schemaVersion: 2,
-      mediaType: `${oci}.manifest.v1+json`,
-      config: { mediaType: `${oci}.config.v1+json`, ...addJson(config) },
-      layers: [layer],
-    });
-    const annotations = { 'io.containerd.image.name': name, 'org.opencontainers.image.ref.name': name };
-    const manifests = [{ mediaType: `${oci}.manifest.v1+json`, ...manifest, annotations }];
-    writeFileSync(join(layout, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests }));
-    writeFileSync(join(layout, 'oci-layout'), '{"imageLayoutVersion":"1.0.0"}');
-    execFileSync('tar', ['-C', layout, '-cf', join(work, 'image.tar'), '.']);
-    this.#ctr('images', 'import', '--snapshotter', 'native', join(work, 'image.tar'));
-    rmSync(work, { recursive: true });
+    const tar = join(this.#dir, 'image.tar');
+    writeImage(tar, name, { programs, args });
+    this.#ctr('images', 'import', '--snapshotter', 'native', tar);
+    rmSync(tar);
   }
 
   #ctr(...words: string[]): string {
@@ -232,22 +197,6 @@ export class KubeletNode {
     this.#children.push(spawn(program, args, { stdio: ['ignore', log, log] }));
     closeSync(log);
   }
-}
-
-function copyInto(root: string, from: string, to: string): void {
-  mkdirSync(join(root, dirname(to)), { recursive: true });
-  copyFileSync(realpathSync(from), join(root, to));
-}
-
-/** The loader and the libraries a program asks for; none where it needs none. */
-function librariesOf(program: string): string[] {
-  let text: string;
-  try {
-    text = execFileSync('ldd', [program], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
-  } catch {
-    return [];
-  }
-  return [...text.matchAll(/(\/\S+) \(0x/g)].map(([, path]) => path as string);
 }
 
 function findProgram(name: string): string | undefined {

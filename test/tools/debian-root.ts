@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-const BUILD_SECONDS = 300;
+const BUILD_SECONDS = 600;
 const BUILD_OUTPUT_LIMIT = 1 << 24;
 const HALF = '.half-';
 const OLD_MS = 60 * 60_000;

@@ -15,6 +15,17 @@ export interface BootOptions {
   readonly layers: Layers;
   /** What of this machine is seen inside: path there, path here. */
   readonly readOnly?: Readonly<Record<string, string>>;
+  /** Further arguments of systemd-nspawn. */
+  readonly settings?: readonly string[];
+  /** What else systemd-nspawn finds in its environment. */
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** How a command inside ended, and what it printed. */
+export interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
 }
 
 const PREFIX = 'rotunda-nspawn';
@@ -52,13 +63,13 @@ export function nspawnProblem(): string | undefined {
  */
 export class MachineRoom {
   readonly dir: string;
+  readonly base: string;
   readonly #machines: Machine[] = [];
-  readonly #base: string;
 
   /** `base` is the root directory of an operating system; nothing is written to it. */
   constructor(base: string) {
     removeStale();
-    this.#base = base;
+    this.base = base;
     this.dir = mkdtempSync(join(tmpdir(), `${PREFIX}-${process.pid}-`));
   }
 
@@ -83,12 +94,7 @@ export class MachineRoom {
 
   /** A machine that does not run yet. */
   machine(name: string, options: BootOptions): Machine {
-    const made = new Machine(
-      name,
-      join(this.dir, 'machines', name),
-      this.#lower(options.layers),
-      options.readOnly ?? {},
-    );
+    const made = new Machine(name, join(this.dir, 'machines', name), this.#lower(options.layers), options);
     this.#machines.push(made);
     return made;
   }
@@ -100,7 +106,7 @@ export class MachineRoom {
   }
 
   #lower(layers: Layers): string {
-    return [...layers, this.#base].join(':');
+    return [...layers, this.base].join(':');
   }
 }
 
@@ -115,15 +121,23 @@ export class Machine {
   ended: string | undefined;
   readonly #dir: string;
   readonly #lower: string;
-  readonly #readOnly: Readonly<Record<string, string>>;
+  readonly #settings: readonly string[];
+  readonly #environment: Readonly<Record<string, string>>;
   #process: ChildProcess | undefined;
   #isStopping = false;
 
-  constructor(name: string, dir: string, lower: string, readOnly: Readonly<Record<string, string>>) {
+  constructor(
+    name: string,
+    dir: string,
+    lower: string,
+    { readOnly = {}, settings = [], environment = {} }: BootOptions,
+  ) {
     this.name = name;
     this.#dir = dir;
     this.#lower = lower;
-    this.#readOnly = readOnly;
+    const binds = Object.entries(readOnly).map(([there, here]) => `--bind-ro=${here}:${there}`);
+    this.#settings = [...binds, ...settings];
+    this.#environment = environment;
     for (const part of ['upper', 'work', 'root']) mkdirSync(join(dir, part), { recursive: true });
     this.put('/etc/hostname', `${name}\n`);
     // Without one it would be a first boot, at which systemd enables and disables units by their presets.
@@ -140,11 +154,11 @@ export class Machine {
   /** Switches it on; when it reboots it is started again. */
   start(): void {
     this.boots++;
-    const binds = Object.entries(this.#readOnly).map(([there, here]) => `--bind-ro=${here}:${there}`);
-    const launch = [LAUNCHER, this.#cgroup, this.#lower, this.#dir, `--machine=${this.name}`, ...binds];
+    const launch = [LAUNCHER, this.#cgroup, this.#lower, this.#dir, `--machine=${this.name}`, ...this.#settings];
     // The first process dies with us, and the others with it.
     const started = spawn('setpriv', ['--pdeathsig', 'SIGKILL', 'sh', ...launch], {
       stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...this.#environment },
     });
     const keep = (part: Buffer) => {
       this.console = (this.console + part.toString()).slice(-LONGEST_CONSOLE);
@@ -171,10 +185,10 @@ export class Machine {
   }
 
   /** Runs a program inside, as root; gives what it printed, whatever its exit code. */
-  async run(argv: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-    const enter = ['-t', String(this.#required), '-m', '-u', '-i', '-p', '-r', '-w', '--', ...argv];
+  async run(argv: readonly string[], timeoutMs = PATIENCE_MS): Promise<Ran> {
+    const enter = ['-t', String(this.#required), '-m', '-n', '-u', '-i', '-p', '-r', '-w', '--', ...argv];
     return new Promise((resolve, reject) => {
-      const limits = { timeout: PATIENCE_MS, maxBuffer: COMMAND_OUTPUT_LIMIT, killSignal: 'SIGKILL' as const };
+      const limits = { timeout: timeoutMs, maxBuffer: COMMAND_OUTPUT_LIMIT, killSignal: 'SIGKILL' as const };
       execFile('nsenter', enter, { ...limits, env: INSIDE }, (error, stdout, stderr) => {
         const code = error === null ? 0 : error.code;
         if (typeof code === 'number') resolve({ code, stdout, stderr });
