@@ -1,3 +1,4 @@
+import { despiteNetworkTrouble, isNetworkTrouble } from '../tools/network.ts';
 import { find, run } from './program.ts';
 
 /** Builds a Go program of ours; why not, where its modules cannot be had. */
@@ -8,14 +9,14 @@ export async function buildGo(
 ): Promise<string | undefined> {
   const env = { CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOFLAGS: '-mod=readonly -buildvcs=false' };
   try {
-    await run(find('go') ?? 'go', ['build', ...flags, '-o', program, '.'], { cwd: folder, env, timeoutMs: BUILD_MS });
+    const words = ['build', ...flags, '-o', program, '.'];
+    await despiteNetworkTrouble(() => run(find('go') ?? 'go', words, { cwd: folder, env, timeoutMs: BUILD_MS }));
     return undefined;
   } catch (error) {
-    if (!OFFLINE.test((error as Error).message)) throw error;
+    if (!isNetworkTrouble(error)) throw error;
     return `the Go modules of ${folder} cannot be had here`;
   }
 }
 
 /** From nothing, on a machine that has other things to do. */
 const BUILD_MS = 600_000;
-const OFFLINE = /dial tcp|no such host|i\/o timeout|connection refused|proxyconnect|module lookup disabled/;

@@ -5,11 +5,12 @@ import { join } from 'node:path';
 /** A browser with all it needs takes less than a minute. */
 const LIMIT_SECONDS = 240;
 const LOCK = join(tmpdir(), 'rotunda-apt.lock');
-/** A new machine has no lists of packages yet. */
+/** A new machine has no lists of packages yet, and may be installing something by itself. */
 const INSTALL = `
   export DEBIAN_FRONTEND=noninteractive
-  install() { apt-get install -y --no-install-recommends "$@"; }
-  install "$@" || { apt-get update && install "$@"; }
+  apt() { apt-get -o DPkg::Lock::Timeout=120 -o Acquire::Retries=3 "$@"; }
+  install() { apt install -y --no-install-recommends "$@"; }
+  install "$@" || { apt update && install "$@"; }
 `;
 
 /** Installs packages with the ordinary client; throws where that cannot be done, or not in time. */

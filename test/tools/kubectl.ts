@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { installPackages } from './debian.ts';
 import { PATIENCE_MS } from './eventually.ts';
+import { despiteNetworkTrouble } from './network.ts';
 
 const run = promisify(execFile);
 export type Found = { readonly program: string } | { readonly missing: string };
@@ -44,7 +45,8 @@ async function build(target: string): Promise<string> {
   mkdirSync(join(target, '..'), { recursive: true });
   const half = `${target}.${process.pid}`;
   const cwd = join(import.meta.dirname, 'kubectl');
-  await run('go', ['build', '-trimpath', '-o', half, '.'], { cwd, timeout: PATIENCE_MS, maxBuffer: 1 << 24 });
+  const words = ['build', '-trimpath', '-o', half, '.'];
+  await despiteNetworkTrouble(() => run('go', words, { cwd, timeout: PATIENCE_MS, maxBuffer: 1 << 24 }));
   renameSync(half, target);
   return target;
 }
