@@ -48,7 +48,7 @@ import { RULE_FOR_REVISIONS, RULE_FOR_ROTATION } from './quorum/decide.ts';
 import type { EtcdMembers, EtcdMembership } from './quorum/member.ts';
 import { QuorumReader } from './quorum/reader.ts';
 import { syncRules } from './resource-sync.ts';
-import { ETCDS } from './resources.ts';
+import { ETCDS, KUBE_API_SERVERS } from './resources.ts';
 
 /** What the etcd operator is made of. */
 export interface EtcdOperatorDependencies {
@@ -278,5 +278,7 @@ export function staticPodConfig(
       return answer.safe;
     },
     mayDisrupt: disruption => quorum.mayRestart(disruption),
+    // A server can do without its own member for a while; a member that waits for servers could keep the whole cluster waiting.
+    neighbour: { operator: KUBE_API_SERVERS, comesFirst: true },
   };
 }

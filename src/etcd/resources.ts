@@ -14,7 +14,7 @@ export interface EtcdSpec extends StaticPodOperatorSpec {
 
 export const ETCDS: Resource<Etcd> = resource<Etcd>('operator.openshift.io/v1', 'Etcd', 'etcds', false);
 
-/** Read for one thing: which revision each API server runs, and so which etcd CAs it has loaded. */
+/** Read for two things: which revision each API server runs, and so which etcd CAs it has loaded; and where one is being replaced. */
 export const KUBE_API_SERVERS: Resource<StaticPodOperatorResource> = resource<StaticPodOperatorResource>(
   'operator.openshift.io/v1',
   'KubeAPIServer',

@@ -155,6 +155,8 @@ export const KUBE_API_SERVERS = resource<KubeAPIServer>(
   'kubeapiservers',
   false,
 );
+/** Read for one thing: on which node a member is being replaced. */
+export const ETCDS = resource<StaticPodOperatorResource>('operator.openshift.io/v1', 'Etcd', 'etcds', false);
 export const API_SERVERS = resource<APIServer>(CONFIG, 'APIServer', 'apiservers', false);
 export const AUTHENTICATIONS = resource<Authentication>(CONFIG, 'Authentication', 'authentications', false);
 export const INFRASTRUCTURES = resource<Infrastructure>(CONFIG, 'Infrastructure', 'infrastructures', false);

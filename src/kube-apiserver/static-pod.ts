@@ -3,7 +3,7 @@ import type { StaticPodOperatorConfig, Topology } from '../staticpod/config.ts';
 import { unloadable } from '../staticpod/loadable.ts';
 import { OPERAND_NAMESPACE } from './namespaces.ts';
 import { REVISION_DIRECTORY_PREFIX, REVISIONED, UNREVISIONED } from './operand-objects.ts';
-import { type Infrastructure, KUBE_API_SERVERS, type KubeAPIServerSpec } from './resources.ts';
+import { ETCDS, type Infrastructure, KUBE_API_SERVERS, type KubeAPIServerSpec } from './resources.ts';
 import type { OperandProgram } from './target-config/controller.ts';
 import { valueAt } from './target-config/merge.ts';
 import { API_PORT } from './target-config/pod.ts';
@@ -48,6 +48,7 @@ export function staticPodConfig(details: StaticPodDetails): StaticPodOperatorCon
     },
     topology,
     startupMonitor: hasStartupMonitor,
+    neighbour: { operator: ETCDS, comesFirst: false },
     ...(versions === undefined ? {} : { versions: { operandImage: program.image, ...versions } }),
   };
 }

@@ -48,6 +48,15 @@ export interface StaticPodOperatorConfig {
   readonly revisionReady?: ((revision: number) => Promise<boolean>) | undefined;
   /** Asked before the operand on a node is replaced; etcd asks for its quorum here. */
   readonly mayDisrupt?: ((disruption: Disruption) => Promise<Permission>) | undefined;
+  /** Who else replaces pods on the same nodes: never both at once on one. */
+  readonly neighbour?: Neighbour | undefined;
+}
+
+/** Another operator that replaces a static pod on the same nodes: no node restarts two things at once (spec 90, HO-5). */
+export interface Neighbour {
+  readonly operator: Resource<StaticPodOperatorResource>;
+  /** Who goes on when both have said that they are about to; the other one takes that back. The two have to differ in this. */
+  readonly comesFirst: boolean;
 }
 
 /** The replacement of the operand on one node. */

@@ -28,6 +28,7 @@ import { revisionStatusName } from '../revision/number.ts';
 import { chooseNode, chooseWorst, hasIdleTarget, otherNodeDown, revisionToStart, ringFrom } from './choice.ts';
 import { rolloutConditions } from './conditions.ts';
 import { type Operand, operandOf, timeOf } from './operand.ts';
+import { NEIGHBOUR_AGAIN_MS, NeighbourWatch } from './neighbour.ts';
 import { minReadyWaitMs, retryAfter } from './pause.ts';
 import { installerPod } from './pod.ts';
 import { installerPodName } from './pod-name.ts';
@@ -36,7 +37,14 @@ import { nextNodeState } from './transition.ts';
 
 export type InstallerControllerConfig = Pick<
   StaticPodOperatorConfig,
-  'operandNamespace' | 'staticPodName' | 'revisioned' | 'unrevisioned' | 'installer' | 'startupMonitor' | 'mayDisrupt'
+  | 'operandNamespace'
+  | 'staticPodName'
+  | 'revisioned'
+  | 'unrevisioned'
+  | 'installer'
+  | 'startupMonitor'
+  | 'mayDisrupt'
+  | 'neighbour'
 >;
 
 export interface InstallerControllerOptions {
@@ -54,7 +62,8 @@ const CONDITION = 'InstallerControllerDegraded';
 
 /** Brings the published revision to the nodes, one after the other (spec 30, section 9). */
 export function installerReconcile(options: InstallerControllerOptions): Reconcile {
-  const { operator, cached, events } = options;
+  const { operator, cached, events, kube, config } = options;
+  const neighbour = new NeighbourWatch({ neighbour: config.neighbour, kube });
   let lastPause = '';
   return async (_key, context) => {
     const known = await operator.read(context.signal);
@@ -64,7 +73,7 @@ export function installerReconcile(options: InstallerControllerOptions): Reconci
     if (await hasReplacedNode(nodes, cached)) return undefined;
     try {
       await requireAll(options, known, context);
-      const step = await new Pass(options, known, nodes, context).next();
+      const step = await new Pass({ ...options, neighbour }, known, nodes, context).next();
       await store(options, step.change, condition(CONDITION, 'False'), context);
       for (const { type, reason, message } of step.events ?? []) events.event(type, reason, message);
       const pause = step.paused ?? '';
@@ -92,7 +101,7 @@ interface Step extends Result {
 }
 
 class Pass {
-  readonly #options: InstallerControllerOptions;
+  readonly #options: InstallerControllerOptions & { readonly neighbour: NeighbourWatch };
   readonly #nodes: readonly NodeStatus[];
   readonly #spec: StaticPodOperatorSpec;
   readonly #published: number;
@@ -100,7 +109,7 @@ class Pass {
   #operands = new Map<string, Operand | undefined>();
 
   constructor(
-    options: InstallerControllerOptions,
+    options: InstallerControllerOptions & { readonly neighbour: NeighbourWatch },
     { spec = {}, status = {} }: StaticPodOperatorResource,
     nodes: readonly NodeStatus[],
     context: ReconcileContext,
@@ -144,6 +153,7 @@ class Pass {
     if (other !== undefined) return { paused: `${notTouching(node)} because the one on node "${other}" is not ready` };
     const refused = await this.#ask(after);
     if (refused !== undefined) return refused;
+    if (await this.#isNeighbourAtWork(node)) return { againAt: this.#neighbourAgainAt };
     const message = `Updating node "${node.nodeName}" from revision ${node.currentRevision} to ${revision} because ${reason}`;
     return {
       change: { before: node, after },
@@ -172,6 +182,11 @@ class Pass {
           return { change: { before: node, after: { ...node, targetRevision: 0 } } };
         const refused = await this.#ask(node);
         if (refused !== undefined) return refused;
+        if (await this.#isNeighbourAtWork(node)) {
+          const againAt = this.#neighbourAgainAt;
+          if (this.#options.neighbour.comesFirst) return { againAt };
+          return { change: { before: node, after: { ...node, targetRevision: 0 } }, againAt };
+        }
         pod = await this.#install(node);
       }
     }
@@ -207,6 +222,16 @@ class Pass {
     if (permission === undefined || permission.allowed) return undefined;
     const againAt = new Date(this.#now.getTime() + ASK_AGAIN_MS);
     return { againAt, paused: `${notTouching({ nodeName })} because ${permission.reason}` };
+  }
+
+  /** What is down already is not restarted but brought back: nobody is waited for. */
+  async #isNeighbourAtWork({ nodeName }: NodeStatus): Promise<boolean> {
+    if (this.#operands.get(nodeName)?.readySince === undefined) return false;
+    return this.#options.neighbour.isRestarting(nodeName, this.#context.clock, this.#context.signal);
+  }
+
+  get #neighbourAgainAt(): Date {
+    return new Date(this.#now.getTime() + NEIGHBOUR_AGAIN_MS);
   }
 
   /** Undefined: somebody removed it at once. */
