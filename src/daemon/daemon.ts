@@ -29,6 +29,7 @@ import { OwnNode } from './agent/own-node.ts';
 import { StateReport, type Worker } from './agent/state-report.ts';
 import { certificateCaches } from './certificates/caches.ts';
 import { CertificateWriter } from './certificates/controller.ts';
+import { RestartTurn } from './certificates/restart-turn.ts';
 import { unexpectedDisk } from './decide/start-up.ts';
 import { NodeWriter } from './node-writer.ts';
 
@@ -152,6 +153,7 @@ async function run(
     events: events.ofNode,
     caches,
     shakeHands,
+    restartTurn: new RestartTurn({ kube: nodeKube, files: host.files, nodeName, clock, log }),
     metrics: ofController?.('CertificateWriter'),
     onProblems(problems) {
       const reason = problems.map(({ message }) => message).join('; ');

@@ -25,7 +25,7 @@ import { serverCaDigest } from '../../machine-config-api/server-ca-digest.ts';
 import { caDigest, decodeReceipts, NODE_RECEIPTS, type NodeReceipt } from '../../trust/receipts.ts';
 import { NodeWriter } from '../node-writer.ts';
 import { readBundle } from './bundle.ts';
-import { CertificateWriter } from './controller.ts';
+import { CertificateWriter, type CertificateWriterOptions } from './controller.ts';
 import { KubeletRestart } from './kubelet.ts';
 import { KUBELET, KUBELET_CA, LIVE_KUBECONFIG, OS_PULL_SECRET, REGISTRY_CAS } from './paths.ts';
 import type { CertificateProblem } from './problem.ts';
@@ -117,6 +117,27 @@ describe('the certificate writer on the API', () => {
     await until('it is said again', async () => isDeepStrictEqual(await loaded(), kubelet(A + B)));
     await host.files.write(LIVE_KUBECONFIG, Buffer.from('token: : hunter2'));
     await until('it is taken back', async () => isDeepStrictEqual(await loaded(), []));
+  });
+
+  test('the kubelet is not restarted while something else on its node is, and nothing is said before (spec 90, HO-5)', async t => {
+    const { host, api, annotations, start } = await setUp(t);
+    let isBusy = true;
+    let asked = 0;
+    const mayRestart = async () => {
+      asked++;
+      return !isBusy;
+    };
+    start(api.kube, { mayRestart });
+    await until('the first bundle is taken', async () => SERVER_CA_DIGEST in (await annotations()));
+    await api.kube.update(CONFIG_MAPS, kubeconfigData(A + B));
+    await until('it is asked again', async () => asked >= 2);
+    assert.deepEqual(host.asked, []);
+    assert.equal(await authoritiesOf(host, LIVE_KUBECONFIG), A);
+    assert.equal((await annotations())[SERVER_CA_DIGEST], serverCaDigest(Buffer.from(A)));
+    isBusy = false;
+    const digest = serverCaDigest(Buffer.from(A + B));
+    await until('it is taken', async () => (await annotations())[SERVER_CA_DIGEST] === digest);
+    assert.deepEqual(host.asked, ['stop kubelet.service', 'daemon-reload', 'start kubelet.service']);
   });
 
   test('an agent that is started anew says of the kubelet what the one before it knew', async t => {
@@ -245,7 +266,7 @@ async function setUp(t: { after(end: () => Promise<void>): void }) {
         { name: CONTROLLER_CONFIG_NAME },
         { type: 'merge', body: { spec, metadata: { annotations } } },
       ),
-    start(kube: Kube = api.kube) {
+    start(kube: Kube = api.kube, restartTurn?: CertificateWriterOptions['restartTurn']) {
       const writer = new CertificateWriter({
         kube,
         host,
@@ -254,6 +275,7 @@ async function setUp(t: { after(end: () => Promise<void>): void }) {
         nodeWriter: new NodeWriter({ kube: counted as Kube, nodeName: NODE }),
         clock: systemClock,
         log: silentLog,
+        restartTurn,
         onProblems: list => problems.push(list),
       });
       const running = writer.run(stop.signal);

@@ -42,6 +42,7 @@ import type { CertificateProblem } from './problem.ts';
 import { OsPullSecret } from './pull-secret.ts';
 import { findReceipts } from './receipts.ts';
 import { decideRegistryCas, registryCaPaths } from './registry-ca.ts';
+import { type RestartTurn, TURN_AGAIN_MS } from './restart-turn.ts';
 import { restartForKnownServerCa } from './server-ca.ts';
 
 export interface CertificateWriterOptions {
@@ -58,6 +59,8 @@ export interface CertificateWriterOptions {
   readonly pullSecret?: OsPullSecret | undefined;
   /** How the API server is asked for its certificate before a CA leaves kubeconfigs; absent: it is not (spec 90, HO-8). */
   readonly shakeHands?: ShakeHands | undefined;
+  /** Asked before the kubelet is restarted for a new server CA; absent: it may be at any time. */
+  readonly restartTurn?: Pick<RestartTurn, 'mayRestart'> | undefined;
   /** Told after every pass what is wrong, nothing included: for the node's state (D-39). */
   readonly onProblems?: ((problems: readonly CertificateProblem[]) => void) | undefined;
   readonly metrics?: ControllerMetrics | undefined;
@@ -195,6 +198,7 @@ export class CertificateWriter {
       log.info({ written: outcome.written }, message);
     }
     const retry = outcome.problems.some(({ isPassing }) => isPassing);
+    if (outcome.isRestartHeld) return { retry, againAt: after(clock, TURN_AGAIN_MS) };
     return outcome.keptServerCas === 0 ? { retry } : { retry, againAt: after(clock, KEPT_CA_AGAIN_MS) };
   }
 
@@ -204,7 +208,7 @@ export class CertificateWriter {
     nodeLabels: Readonly<Record<string, string>>,
     { events, log }: ReconcileContext,
   ): Promise<CertificateOutcome> {
-    const { host, shakeHands } = this.#options;
+    const { host, shakeHands, restartTurn } = this.#options;
     const { kubeconfigData } = this.#caches;
     const outcome = await ensureCertificates(host, this.pullSecret, {
       spec,
@@ -212,6 +216,7 @@ export class CertificateWriter {
       isRotationOpen: isRotationOpen && kubeconfigData.hasSynced,
       nodeLabels,
       shakeHands,
+      mayRestart: restartTurn && (() => restartTurn.mayRestart()),
     });
     this.#report(outcome, events, log);
     return outcome;

@@ -22,12 +22,16 @@ export interface CertificateInputs {
   readonly nodeLabels: Readonly<Record<string, string>>;
   /** How the API server is asked for its certificate; absent: it is not. */
   readonly shakeHands?: ShakeHands | undefined;
+  /** Asked before the kubelet is restarted; absent: it may be at any time. */
+  readonly mayRestart?: (() => Promise<boolean>) | undefined;
 }
 
 export interface CertificateOutcome extends Achieved {
   readonly written: readonly string[];
   readonly problems: readonly CertificateProblem[];
   readonly kubeletRestarted: boolean;
+  /** It has to be restarted, and something else on the node comes first. */
+  readonly isRestartHeld: boolean;
   /** CAs that have left the bundle and that the API server still needs. */
   readonly keptServerCas: number;
 }
@@ -67,8 +71,9 @@ export async function ensureCertificates(
     problems,
     // Wrong input is reported, and handled as far as it can be; only the host's refusal leaves something to do.
     isComplete: problems.every(({ part, isPassing }) => part === 'server-ca' || !isPassing),
-    serverCaDigest: serverCa?.digest,
+    serverCaDigest: serverCa?.isHeld ? undefined : serverCa?.digest,
     kubeletRestarted: serverCa?.restarted ?? false,
+    isRestartHeld: serverCa?.isHeld ?? false,
     keptServerCas: serverCa?.kept ?? 0,
   };
 }
@@ -76,7 +81,7 @@ export async function ensureCertificates(
 /** Undefined: there is none to take, or it could not be taken. */
 async function takeServerCa(
   host: Host,
-  { kubeconfigData, isRotationOpen, shakeHands }: CertificateInputs,
+  { kubeconfigData, isRotationOpen, shakeHands, mayRestart }: CertificateInputs,
   problems: CertificateProblem[],
 ) {
   const data = kubeconfigData && configMapBytes(kubeconfigData, CA_BUNDLE_KEY);
@@ -88,7 +93,8 @@ async function takeServerCa(
     }
     if (data === undefined) return undefined;
     try {
-      return { ...(await ensureServerCa(host, data, problems, shakeHands)), digest: serverCaDigest(data) };
+      const taken = await ensureServerCa(host, data, problems, shakeHands, mayRestart);
+      return { ...taken, digest: serverCaDigest(data) };
     } catch (error) {
       if (error instanceof ServerCaNotTaken) return undefined;
       throw error;

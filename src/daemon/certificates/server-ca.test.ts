@@ -125,7 +125,7 @@ describe('on a host', () => {
       assert.equal(await authoritiesOf(host, path), (A + B).trimEnd());
       assert.equal((await host.files.stat(path))?.mode, 0o600);
     }
-    assert.deepEqual(await take(B + A), { written: [], restarted: false, kept: 0 });
+    assert.deepEqual(await take(B + A), { written: [], restarted: false, isHeld: false, kept: 0 });
     assert.deepEqual([host.asked.length, problems.length], [RESTART.length, 0]);
     assert.deepEqual(await host.files.list('/var/lib/kubelet'), ['kubeconfig']);
     assert.equal(await host.files.read(KUBELET_RESTART_RECORD), undefined);
@@ -247,7 +247,7 @@ describe('the CA that the node reaches the API with stays until it is done witho
     assert.equal((await take(pem('new'))).kept, 1);
     assert.equal(await trusts(), 'new,old');
     assert.deepEqual(host.asked, RESTART);
-    assert.deepEqual(await take(pem('new')), { written: [], restarted: false, kept: 1 });
+    assert.deepEqual(await take(pem('new')), { written: [], restarted: false, isHeld: false, kept: 1 });
     await show('new');
     assert.equal((await take(pem('new'))).kept, 0);
     assert.equal(await trusts(), 'new');

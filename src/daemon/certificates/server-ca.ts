@@ -41,6 +41,8 @@ export function decideServerCa(
 export interface ServerCaOutcome {
   readonly written: readonly string[];
   readonly restarted: boolean;
+  /** The kubelet needs a restart, and something else on the node is being restarted (spec 90, HO-5). */
+  readonly isHeld: boolean;
   /** CAs that have left the bundle and stay in kubeconfigs, because the API server may still need them (spec 90, HO-8). */
   readonly kept: number;
 }
@@ -48,14 +50,15 @@ export interface ServerCaOutcome {
 /**
  * Brings the server CA into both kubeconfigs of the kubelet and restarts it where that is needed. What is to be done follows
  * from the disk each time, so a pass that died anywhere is simply repeated; only a restart that has begun, and what the kubelet was
- * started with, are recorded. Throws where the bundle is not in place and in use in the end. Without `shakeHands` nobody asks the API
- * server which CAs it still needs.
+ * started with, are recorded. Throws where the bundle is not in place and in use in the end, unless the restart is held up by others. Without
+ * `shakeHands` nobody asks the API server which CAs it still needs.
  */
 export async function ensureServerCa(
   host: Host,
   data: Uint8Array,
   problems: CertificateProblem[],
   shakeHands?: ShakeHands,
+  mayRestart: () => Promise<boolean> = async () => true,
 ): Promise<ServerCaOutcome> {
   const bundle = readBundle(data);
   if (bundle.certificates.length === 0) {
@@ -87,7 +90,8 @@ export async function ensureServerCa(
     written.push(found.path);
   };
   await attempt('server-ca', failures, () => place(bootstrap));
-  const restarts = needed === 'now' && isLiveReadable;
+  const isDue = needed === 'now' && isLiveReadable;
+  const restarts = isDue && (await mayRestart());
   if (restarts) {
     const rewrite = async () => {
       const found = await readKubeconfig(files, LIVE_KUBECONFIG);
@@ -96,10 +100,10 @@ export async function ensureServerCa(
       return isInUse ? wanted.certificates : [];
     };
     await attempt('server-ca', failures, () => kubelet.restart(rewrite, live && contentFor(live, wanted)));
-  } else await attempt('server-ca', failures, () => place(live));
+  } else if (!isDue) await attempt('server-ca', failures, () => place(live));
   problems.push(...failures);
   if (failures.length > 0) throw new ServerCaNotTaken();
-  return { written, restarted: restarts, kept: kept.length };
+  return { written, restarted: restarts, isHeld: isDue && !restarts, kept: kept.length };
 }
 
 /** Carries out a restart that was put off, with the server CA this node has on disk: it needs no API. */
