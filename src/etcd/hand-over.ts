@@ -1,5 +1,5 @@
 import type { RotationPolicy } from '../certrotation/config.ts';
-import { decide, isTooLate, type Patience } from '../hand-over/decide.ts';
+import { decide, type FamilyDecision, isTooLate, type Patience } from '../hand-over/decide.ts';
 import type { Receipt } from '../hand-over/receipt.ts';
 import type { Certificate } from '../pki/certificate.ts';
 import { SIGNER_DAYS } from './lifetimes.ts';
@@ -36,6 +36,16 @@ export type HandOver =
       readonly isUrgent: boolean;
     }
   | { readonly do: 'wait'; readonly for: readonly string[] };
+
+/** What a family's objects say besides. */
+export interface Surroundings {
+  /** Leaves that are not of the signer in use. */
+  readonly follow: readonly string[];
+  /** CAs that sign nothing any more and still stand in the bundle. */
+  readonly retiring: readonly Certificate[];
+  /** Why they do not follow; undefined: they do. */
+  readonly held?: string | undefined;
+}
 
 /**
  * Whether the wanted signer becomes the one in use (spec 40, section 12 and R-2): by the same rule as everywhere (spec 90), when everybody
@@ -100,6 +110,29 @@ export function together<K extends string>(plans: Readonly<Record<K, HandOver>>)
     plan.do === 'promote' && !plan.isUrgent && waiting.length > 0 ? { do: 'wait', for: waiting } : plan,
   ]);
   return Object.fromEntries(entries) as Record<K, HandOver>;
+}
+
+/** The same as everywhere, for people: the phase, and who is waited for (spec 90, HO-1). */
+export function decisionOf(plan: HandOver, { follow, retiring, held }: Surroundings): FamilyDecision {
+  const none = { write: 'nothing', leaves: 'follow', waitingFor: [], leftBehind: [] } as const;
+  if (plan.do === 'wait') {
+    const because = `waiting for ${plan.for.join(', ')}`;
+    return { ...none, phase: 'Distributing', leaves: 'hold', waitingFor: plan.for.map(waitedFor), because };
+  }
+  if (plan.do === 'promote')
+    return { ...none, phase: 'Signing', write: 'promote', leftBehind: plan.leftBehind, because: plan.because };
+  if (follow.length > 0 && held !== undefined)
+    return { ...none, phase: 'Signing', leaves: 'hold', waitingFor: [waitedFor(held)], because: held };
+  if (follow.length > 0) return { ...none, phase: 'Signing', because: `${follow.join(', ')} follow` };
+  if (retiring.length === 0) return { ...none, phase: 'Steady', because: 'the signer is good' };
+  const names = retiring.map(({ subject }) => subject.commonName).join(', ');
+  return { ...none, phase: 'Retiring', because: `${names} may go` };
+}
+
+/** A plan knows names: of processes on nodes, or what the whole waits for. */
+function waitedFor(verifier: string): Receipt {
+  const evidence = 'runs without it';
+  return { verifier, node: undefined, kind: 'started', isLoaded: false, evidence, isWaived: false };
 }
 
 export interface LeafQuestion {

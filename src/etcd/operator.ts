@@ -11,6 +11,7 @@ import type { Log } from '../controller/log.ts';
 import type { ControllerMetrics } from '../controller/metrics.ts';
 import type { Reconcile } from '../controller/reconcile.ts';
 import { named, onChange, type Trigger } from '../controller/trigger.ts';
+import { HandOverReport } from '../hand-over/report.ts';
 import type { Clock } from '../kube/clock.ts';
 import { hours, minutes } from '../kube/duration.ts';
 import type { EventRecorder } from '../kube/events.ts';
@@ -28,6 +29,7 @@ import { cachedByEtcd, type EtcdCaches } from './caches.ts';
 import { CLEANER_RESYNC_MS, certCleanerReconcile } from './cert-cleaner.ts';
 import { CERT_SIGNER_RESYNC_MS, certSignerReconcile } from './cert-signer/controller.ts';
 import { CERT_SIGNER, type QuorumCheck } from './cert-signer/options.ts';
+import { FAMILY_TABLE } from './cert-table.ts';
 import { endpointsReconcile } from './endpoints.ts';
 import { Liveness } from './liveness.ts';
 import { membersReconcile } from './members-controller.ts';
@@ -84,6 +86,8 @@ export interface EtcdOperator {
   readonly liveness: Liveness;
   readonly staticPod: StaticPodOperatorConfig;
   readonly quorum: QuorumReader;
+  /** Where the signers stand. */
+  readonly handOvers: HandOverReport;
 }
 
 const RESYNC_MS = minutes(1);
@@ -137,6 +141,8 @@ export function etcdOperator(deps: EtcdOperatorDependencies): EtcdOperator {
     bootstrap: onChange(configMaps[SYSTEM_NAMESPACE], { when: named(BOOTSTRAP_CONFIG_MAP) }),
   };
 
+  const signers = Object.values(FAMILY_TABLE).map(({ signer }) => signer);
+  const handOvers = new HandOverReport(signers, { clock, events });
   const certSigner = certSignerReconcile({
     kube,
     clock,
@@ -148,7 +154,17 @@ export function etcdOperator(deps: EtcdOperatorDependencies): EtcdOperator {
     log: log.child({ controller: CERT_SIGNER }),
     quorum: request => quorum.check(RULE_FOR_ROTATION, request),
     metrics: deps.expiration,
+    handOvers,
   });
+  const handOverStatus = controller(
+    'HandOverController',
+    async (_key, { signal }) => {
+      const condition = handOvers.condition();
+      if (condition !== undefined) await operator.setConditions([condition], signal);
+    },
+    [on.operator],
+  );
+  handOvers.onChange = () => handOverStatus.enqueue();
   const cached = cachedObjects(kube, cachedByEtcd(caches));
   const resourceSync = resourceSyncReconcile({
     rules: syncRules(profile, cached),
@@ -177,7 +193,9 @@ export function etcdOperator(deps: EtcdOperatorDependencies): EtcdOperator {
     liveness,
     staticPod,
     quorum,
+    handOvers,
     controllers: [
+      handOverStatus,
       controller(
         CERT_SIGNER,
         certSigner,

@@ -2,6 +2,7 @@ import { runAll } from '../controller/controller.ts';
 import type { Check } from '../controller/health.ts';
 import type { Log } from '../controller/log.ts';
 import { type ControllerMetrics, controllerMetrics, type Registry } from '../controller/metrics.ts';
+import { handOverMetrics } from '../hand-over/metrics.ts';
 import { aborted } from '../kube/aborted.ts';
 import { type Clock, systemClock } from '../kube/clock.ts';
 import type { EventRecorder } from '../kube/events.ts';
@@ -98,6 +99,7 @@ export function etcdProgram(options: EtcdProgramOptions): EtcdProgram {
     metrics: options.controllerMetrics ?? (registry && controllerMetrics(registry)),
     verbosity: options.verbosity,
   });
+  if (registry !== undefined) handOverMetrics(registry, clock, () => operator.handOvers.standings());
   return {
     operator,
     gateway,

@@ -4,6 +4,7 @@ import { loadSecret, TLS_SECRET, withCertificate } from '../certrotation/secret.
 import type { Condition } from '../controller/condition.ts';
 import { type Log, silentLog } from '../controller/log.ts';
 import type { Reconcile, ReconcileContext, Result } from '../controller/reconcile.ts';
+import { HandOverReport } from '../hand-over/report.ts';
 import { VirtualClock } from '../kube/clock.ts';
 import { days } from '../kube/duration.ts';
 import { type RecordedEvent, recordingEvents } from '../kube/events.ts';
@@ -30,6 +31,7 @@ import { INFRASTRUCTURES } from '../staticpod/topology.ts';
 import { chainsIn } from './aggregate.ts';
 import { CERT_SIGNER_CONDITION, certSignerReconcile } from './cert-signer/controller.ts';
 import type { QuorumCheck } from './cert-signer/options.ts';
+import { FAMILY_TABLE } from './cert-table.ts';
 import { type ExpirationMetrics, noExpirationMetrics } from './metrics.ts';
 import { CONFIG_NAMESPACE, ETCD_NAMESPACE, KUBE_APISERVER_NAMESPACE, OPERATOR_NAMESPACE } from './names.ts';
 import { type Profile, profileLater } from './profile.ts';
@@ -61,6 +63,7 @@ export class TestEtcd {
   readonly context: ReconcileContext;
   readonly operator: StaticPodOperator;
   readonly members = new FakeMembers();
+  readonly handOvers: HandOverReport;
   readonly reconcile: Reconcile;
   readonly #metrics: ExpirationMetrics;
   readonly #quorum: QuorumCheck;
@@ -79,6 +82,8 @@ export class TestEtcd {
     this.clock = clock;
     this.profile = profile;
     this.events = events.events;
+    const signers = Object.values(FAMILY_TABLE).map(({ signer: name }) => name);
+    this.handOvers = new HandOverReport(signers, { clock, events });
     this.context = { signal, clock, events, log, enqueue: () => {} };
     this.operator = new StaticPodOperator({ kube, resource: ETCDS, clock });
     this.#metrics = metrics ?? noExpirationMetrics;
@@ -99,6 +104,7 @@ export class TestEtcd {
       profile,
       operator,
       metrics: this.#metrics,
+      handOvers: this.handOvers,
       quorum: this.#quorum,
       log: context.log,
     });

@@ -1,5 +1,5 @@
+import { HAND_OVER_CONDITION } from '../hand-over/report.ts';
 import { KUBE_APISERVER_CHAINS } from './chains.ts';
-import { HAND_OVER_CONDITION } from './rotation/hand-over-report.ts';
 
 /** The outcome of one chain. */
 export function rotationCondition(controller: string): string {

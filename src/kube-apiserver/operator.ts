@@ -17,6 +17,8 @@ import type { Reconcile } from '../controller/reconcile.ts';
 import { named, onChange, type Trigger } from '../controller/trigger.ts';
 import { Evidence } from '../hand-over/evidence.ts';
 import { familiesOf, nextKey } from '../hand-over/family.ts';
+import { handOverMetrics } from '../hand-over/metrics.ts';
+import { HAND_OVER_CONDITION, HandOverReport } from '../hand-over/report.ts';
 import { type HandOverMode, syncByReceipts } from '../hand-over/sync.ts';
 import { onReceipts } from '../hand-over/trigger.ts';
 import type { Clock } from '../kube/clock.ts';
@@ -49,7 +51,6 @@ import { issuerReconcile } from './keys/issuer-controller.ts';
 import { kubeletVersionCondition } from './kubelet-version.ts';
 import { certificateMetrics } from './metrics/certificates.ts';
 import { clusterMetrics, terminationMetrics } from './metrics/cluster.ts';
-import { handOverMetrics } from './metrics/hand-overs.ts';
 import { reportCertificates } from './metrics/managed-certificates.ts';
 import {
   CONFIG_NAMESPACE,
@@ -67,7 +68,6 @@ import { ensureRotationBase, ROTATION_BASE, rotationBaseCondition } from './rota
 import { rotationControllers } from './rotation/controllers.ts';
 import { kubeApiserverEvidence } from './rotation/evidence.ts';
 import { followHostnames, hostnameReconcile, hostnameSources } from './rotation/follow-hostnames.ts';
-import { HAND_OVER_CONDITION, HandOverReport } from './rotation/hand-over-report.ts';
 import { rotationUnits } from './rotation/units.ts';
 import { staticPodConfig, topologyOf, wantsStartupMonitor } from './static-pod.ts';
 import { staticResourceReconcile } from './static-resources.ts';

@@ -1,11 +1,11 @@
 import { controllerMetrics, createRegistry, type Registry } from '../../src/controller/metrics.ts';
 import { agentMetrics } from '../../src/daemon/agent/metrics.ts';
 import { expirationMetrics, raftTermMetrics } from '../../src/etcd/metrics.ts';
+import { handOverMetrics } from '../../src/hand-over/metrics.ts';
 import { systemClock } from '../../src/kube/clock.ts';
 import { certificateMetrics } from '../../src/kube-apiserver/metrics/certificates.ts';
 import { clusterMetrics, terminationMetrics } from '../../src/kube-apiserver/metrics/cluster.ts';
 import { connectivityMetrics } from '../../src/kube-apiserver/metrics/connectivity.ts';
-import { handOverMetrics } from '../../src/kube-apiserver/metrics/hand-overs.ts';
 import { controllerGauges, operatorMetrics } from '../../src/machine-config/metrics.ts';
 import { staticPodMetrics } from '../../src/staticpod/metrics.ts';
 
@@ -19,12 +19,14 @@ export interface Metric {
 /** Who registers what: by the name of the program that exports it. */
 const PROGRAMS: Record<string, (registry: Registry) => void> = {
   'every program': registry => void controllerMetrics(registry)('X'),
-  'both static-pod operators': registry => staticPodMetrics(registry, 'x', () => undefined),
+  'both static-pod operators': registry => {
+    staticPodMetrics(registry, 'x', () => undefined);
+    handOverMetrics(registry, systemClock, () => []);
+  },
   'kube-apiserver-operator': registry => {
     certificateMetrics(registry, { report: () => ({ certificates: [], unreadable: [] }), isUp: () => false });
     clusterMetrics(registry, '1', { infrastructure: () => undefined, proxy: () => undefined });
     terminationMetrics(registry);
-    handOverMetrics(registry, systemClock, () => []);
   },
   'check-endpoints': registry => void connectivityMetrics(registry, 'x'),
   'etcd-operator': registry => {

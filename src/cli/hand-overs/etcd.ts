@@ -2,7 +2,7 @@ import { REFRESH_PERIOD } from '../../certrotation/annotations.ts';
 import { annotationsOf, dataText, TLS_CERT } from '../../certrotation/secret.ts';
 import { signerChanged } from '../../certrotation/signer-change.ts';
 import { FAMILY_TABLE } from '../../etcd/cert-table.ts';
-import { decideHandOver, type HandOver } from '../../etcd/hand-over.ts';
+import { decideHandOver, decisionOf } from '../../etcd/hand-over.ts';
 import { ALL_BUNDLES, ETCD_NAMESPACE, CONFIG_NAMESPACE as SIGNERS_IN_USE } from '../../etcd/names.ts';
 import { type Family, type Profile, profile416, profileLater } from '../../etcd/profile.ts';
 import { readVerifiers, receiptsFor, waivedNodes } from '../../etcd/verifiers.ts';
@@ -58,11 +58,15 @@ async function itemOf(
     ca => ca.notAfter > now && ![wanted, current].some(({ der }) => der.equals(ca.der)),
   );
   const isUnderWay = plan.do !== 'keep';
+  const names = follow.map(({ metadata }) => metadata?.name ?? '');
+  const { phase, write, because } = decisionOf(plan, { follow: names, retiring });
   return {
     metadata: metadataOf(secret),
     operator: 'etcd',
     isByReceipts: true,
-    ...phaseOf(plan, follow, retiring),
+    phase,
+    write,
+    because,
     ...(isUnderWay ? { since: wanted.notBefore.toISOString(), next: wanted.subject.commonName } : {}),
     current: current.subject.commonName,
     retiring: retiring.map(({ subject }) => subject.commonName),
@@ -81,23 +85,6 @@ async function itemOf(
 }
 
 const BY_REVISION = 'by the revision it runs';
-
-function phaseOf(
-  plan: HandOver,
-  follow: readonly PublicSecret[],
-  retiring: readonly Certificate[],
-): Pick<HandOverItem, 'phase' | 'write' | 'because'> {
-  if (plan.do === 'wait')
-    return { phase: 'Distributing', write: 'nothing', because: `waiting for ${plan.for.join(', ')}` };
-  if (plan.do === 'promote') return { phase: 'Signing', write: 'promote', because: plan.because };
-  if (follow.length > 0) {
-    const names = follow.map(({ metadata }) => metadata?.name).join(', ');
-    return { phase: 'Signing', write: 'nothing', because: `${names} follow` };
-  }
-  if (retiring.length === 0) return { phase: 'Steady', write: 'nothing', because: 'the signer is good' };
-  const names = retiring.map(({ subject }) => subject.commonName).join(', ');
-  return { phase: 'Retiring', write: 'nothing', because: `${names} may go` };
-}
 
 /** As the operator reads them, out of the objects that were read. */
 async function verifiersOf(family: Family, profile: Profile, { operands, configMaps }: InventoryObjects) {

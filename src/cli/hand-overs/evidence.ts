@@ -1,9 +1,9 @@
 import type { RotationUnit } from '../../certrotation/config.ts';
 import type { EvidenceSources } from '../../hand-over/evidence.ts';
+import { HAND_OVER_CONDITION } from '../../hand-over/report.ts';
 import { systemClock } from '../../kube/clock.ts';
 import type { Kube } from '../../kube/port.ts';
 import { kubeApiserverEvidence } from '../../kube-apiserver/rotation/evidence.ts';
-import { HAND_OVER_CONDITION } from '../../kube-apiserver/rotation/hand-over-report.ts';
 import type { StaticPodOperatorResource } from '../../staticpod/operator.ts';
 import type { TrustGraph } from '../../trust/graph.ts';
 import { isNamed } from '../inventory/known-chains.ts';

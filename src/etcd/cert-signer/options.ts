@@ -1,4 +1,5 @@
 import type { Log } from '../../controller/log.ts';
+import type { HandOverReport } from '../../hand-over/report.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Kube } from '../../kube/port.ts';
@@ -24,6 +25,8 @@ export interface CertSignerDependencies {
   readonly profile: Profile;
   readonly quorum: QuorumCheck;
   readonly metrics: ExpirationMetrics;
+  /** Told after each pass where the hand-over of every signer stands; nobody is when absent. */
+  readonly handOvers?: Pick<HandOverReport, 'decided'> | undefined;
   readonly keyAlgorithm?: KeyAlgorithm | undefined;
   readonly log?: Pick<Log, 'info' | 'warn'> | undefined;
   /** One pass makes everything, for rendering (spec 40, N-7). */

@@ -30,6 +30,7 @@ import { ensureClient, ensureNodeLeaf, type LeafContext, type LeafScope } from '
 import type { CertSignerOptions } from './options.ts';
 import { certificateOf, type PerFamily, perFamily } from './per-family.ts';
 import { ensureWanted, promote, readInUse, readWanted, type SignerPair } from './signers.ts';
+import { type FamilyStanding, standingsOf } from './standing.ts';
 import type { ClusterState } from './state.ts';
 
 export interface PassResult {
@@ -37,6 +38,8 @@ export interface PassResult {
   readonly until: Date | undefined;
   /** Why leaves were left alone. */
   readonly held: string | undefined;
+  /** Where the signers stand; undefined: they were not looked at. */
+  readonly standings?: PerFamily<FamilyStanding> | undefined;
 }
 
 /** One pass over all certificates of etcd, with what is needed to carry it out. */
@@ -82,7 +85,8 @@ export async function rotateAll(pass: Pass): Promise<PassResult> {
     wanted[family].until,
     ...(signers[family] === undefined ? [] : [afterDue(certificateOf(signers[family]), options)]),
   ]).filter(time => time !== undefined && time > rotation.clock.now());
-  return { until: dueTimes.reduce(earlier, until), held };
+  const standings = await standingsOf(pass, { plans, signers, wanted, leaves, held });
+  return { until: dueTimes.reduce(earlier, until), held, standings };
 }
 
 /**
@@ -107,7 +111,26 @@ export async function makeMissing(pass: Pass, held: string): Promise<PassResult 
     }
   }
   const { published } = await ensureLeaves(pass, { signers, bundles, leaves, scope: 'needed' });
-  return { until: undefined, held, lacking: lacksLeaves(published, state.nodes) };
+  const standings = await whileRolling(pass, signers, leaves);
+  return { until: undefined, held, lacking: lacksLeaves(published, state.nodes), standings };
+}
+
+/** A roll-out that does not end is what a hand-over waits for longest: who is missing is said all the same. */
+async function whileRolling(
+  pass: Pass,
+  inUse: PerFamily<SignerPair | undefined>,
+  leaves: readonly NodeLeaf[],
+): Promise<PassResult['standings']> {
+  try {
+    const { server, metrics } = await perFamily(family => readWanted(family, pass.rotation));
+    if (server === undefined || metrics === undefined) return undefined;
+    const wanted = { server, metrics };
+    const plans = await planHandOver(pass, { inUse, wanted, leaves }, { open: true });
+    return await standingsOf(pass, { plans, signers: inUse, wanted, leaves });
+  } catch (error) {
+    pass.options.log?.warn({ err: error }, 'nobody knows where the hand-over of signers stands');
+    return undefined;
+  }
 }
 
 /** Whether a node is to run without its serving key in the aggregate: what makes a forced leaf sync (spec 40, N-4). */

@@ -2,7 +2,9 @@ import { liveObjects, type Rotation } from '../../certrotation/ensure.ts';
 import { ObjectLocks } from '../../certrotation/locks.ts';
 import { isManaged } from '../../controller/management-state.ts';
 import { RetryRequest } from '../../controller/reconcile.ts';
+import { FAMILY_TABLE } from '../cert-table.ts';
 import { ALL_BUNDLES } from '../names.ts';
+import { FAMILIES } from '../profile.ts';
 import type { RolloutStatus } from '../quorum/rollout.ts';
 import { TrustSurvey, waivedNodes } from '../verifiers.ts';
 import { UnreportedFailure } from './failure.ts';
@@ -45,7 +47,12 @@ export async function syncCertificates(
     trust: new TrustSurvey({ kube, profile, etcd: state.etcd, kubeApiServer: state.kubeApiServer, waived, signal }),
     signal,
   };
-  const { until, held } = await carryOut(pass, phase);
+  const { until, held, standings } = await carryOut(pass, phase);
+  for (const family of FAMILIES) {
+    const standing = standings?.[family];
+    const signer = { name: FAMILY_TABLE[family].signer };
+    if (standing !== undefined) dependencies.handOvers?.decided({ signer }, standing.decision, standing.since);
+  }
   dependencies.metrics.held(held !== undefined);
   return { phase, until, held };
 }

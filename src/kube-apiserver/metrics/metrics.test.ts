@@ -4,12 +4,12 @@ import { NOT_AFTER } from '../../certrotation/annotations.ts';
 import { reconcileUnit } from '../../certrotation/reconcile.ts';
 import { at, NOW, SIGNER, testRotation, UNIT } from '../../certrotation/testing.ts';
 import { createRegistry } from '../../controller/metrics.ts';
+import { handOverMetrics } from '../../hand-over/metrics.ts';
 import { VirtualClock } from '../../kube/clock.ts';
 import { SECRETS } from '../../kube/resource.ts';
 import type { Infrastructure, Proxy } from '../resources.ts';
 import { certificateMetrics } from './certificates.ts';
 import { clusterMetrics, terminationMetrics } from './cluster.ts';
-import { handOverMetrics } from './hand-overs.ts';
 import { reportCertificates } from './managed-certificates.ts';
 
 test('a source that has not been read yet says so', async () => {

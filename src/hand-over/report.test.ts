@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { at, NOW, SIGNER, UNIT } from '../../certrotation/testing.ts';
-import { unionOfConditions } from '../../controller/condition-union.ts';
-import type { FamilyDecision } from '../../hand-over/decide.ts';
-import type { Receipt } from '../../hand-over/receipt.ts';
-import { VirtualClock } from '../../kube/clock.ts';
-import { recordingEvents } from '../../kube/events.ts';
-import { HandOverReport } from './hand-over-report.ts';
+import { at, NOW, SIGNER, UNIT } from '../certrotation/testing.ts';
+import { unionOfConditions } from '../controller/condition-union.ts';
+import { VirtualClock } from '../kube/clock.ts';
+import { recordingEvents } from '../kube/events.ts';
+import type { FamilyDecision } from './decide.ts';
+import type { Receipt } from './receipt.ts';
+import { HandOverReport } from './report.ts';
 
 const FAMILY = { signer: SIGNER, units: [UNIT] } as const;
 const STEADY: FamilyDecision = {

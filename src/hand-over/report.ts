@@ -1,11 +1,10 @@
-import type { Condition } from '../../controller/condition.ts';
-import type { FamilyDecision, Phase } from '../../hand-over/decide.ts';
-import type { Family } from '../../hand-over/family.ts';
-import type { Receipt, Receipts } from '../../hand-over/receipt.ts';
-import type { Clock } from '../../kube/clock.ts';
-import { hours } from '../../kube/duration.ts';
-import type { EventRecorder } from '../../kube/events.ts';
-import { formatRfc3339 } from '../../kube/time.ts';
+import type { Condition } from '../controller/condition.ts';
+import type { Clock } from '../kube/clock.ts';
+import { hours } from '../kube/duration.ts';
+import type { EventRecorder } from '../kube/events.ts';
+import { formatRfc3339 } from '../kube/time.ts';
+import type { FamilyDecision, Phase } from './decide.ts';
+import type { Receipt, Receipts } from './receipt.ts';
 
 /**
  * On the operator's resource: whether a signer is being handed over, and for whom that waits. Its name ends in nothing that a
@@ -71,13 +70,18 @@ export class HandOverReport {
     };
   }
 
-  decided({ signer: { name } }: Family, decision: FamilyDecision, since: Date | undefined): void {
+  decided(
+    { signer: { name } }: { readonly signer: { readonly name: string } },
+    decision: FamilyDecision,
+    since: Date | undefined,
+  ): void {
     const now = this.#clock.now();
     const before = this.#standings.get(name);
     const { phase, write } = decision;
     const waitingFor = decision.waitingFor.map(({ verifier }) => verifier);
     const isAsked = phase === 'Distributing' || phase === 'Signing';
     if (!isAsked) this.#heard.delete(name);
+    const isBegun = before !== undefined && before.phase !== 'Distributing' && phase === 'Distributing';
     const isSame = before !== undefined && before.waitingFor.join() === waitingFor.join();
     const standing: Remembered = {
       signer: name,
@@ -87,7 +91,7 @@ export class HandOverReport {
       isForPresenters: waitingFor.length > 0 && phase === 'Signing' && decision.leaves === 'follow',
       leftBehind: decision.leftBehind.map(({ verifier }) => verifier),
       receipts: this.#heard.get(name) ?? [],
-      isNew: write === 'begin' || (before?.isNew ?? false),
+      isNew: write === 'begin' || isBegun || (before?.isNew ?? false),
       unchangedSince: isSame ? before.unchangedSince : now,
       isTold: isSame && before.isTold,
     };

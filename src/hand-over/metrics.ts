@@ -1,16 +1,20 @@
 import type { Registry } from '@prometheus-io/client';
-import { collectGauge } from '../../controller/collected-gauge.ts';
-import type { Phase } from '../../hand-over/decide.ts';
-import type { Clock } from '../../kube/clock.ts';
-import type { Standing } from '../rotation/hand-over-report.ts';
+import { collectGauge } from '../controller/collected-gauge.ts';
+import type { Clock } from '../kube/clock.ts';
+import type { Phase } from './decide.ts';
+import type { Standing } from './report.ts';
 
 export const PHASE_METRIC = 'rotunda_handover_phase';
 export const WAITING_METRIC = 'rotunda_handover_waiting_seconds';
 export const VERIFIERS_METRIC = 'rotunda_handover_verifiers';
+export const MISSING_METRIC = 'rotunda_handover_missing';
 
 const PHASES: readonly Phase[] = ['Steady', 'Distributing', 'Signing', 'Retiring'];
 
-/** Where the hand-over of every signer stands (spec 90, HO-7). Verifiers are counted, not named: names are in the condition. */
+/** Each name is a series of its own; who wants all of them asks for the condition. */
+const MOST_NAMES = 20;
+
+/** Where the hand-over of every signer stands, and for whom it waits, by name (spec 90, HO-7). */
 export function handOverMetrics(registry: Registry, clock: Clock, standings: () => readonly Standing[]): void {
   collectGauge(registry, {
     name: PHASE_METRIC,
@@ -30,6 +34,15 @@ export function handOverMetrics(registry: Registry, clock: Clock, standings: () 
         const waitedMs = waitingSince === undefined ? 0 : clock.now().getTime() - waitingSince.getTime();
         return [{ signer }, Math.max(0, waitedMs) / 1000] as const;
       }),
+  });
+  collectGauge(registry, {
+    name: MISSING_METRIC,
+    help: `1 for each verifier or presenter that the hand-over of a signer waits for, ${MOST_NAMES} of them at most.`,
+    labels: ['signer', 'verifier'],
+    values: () =>
+      standings().flatMap(({ signer, waitingFor }) =>
+        waitingFor.slice(0, MOST_NAMES).map(verifier => [{ signer, verifier }, 1] as const),
+      ),
   });
   collectGauge(registry, {
     name: VERIFIERS_METRIC,
