@@ -114,6 +114,23 @@ describe('asked', () => {
     ]);
   });
 
+  test('a CA whose name others have had too is told by a certificate of it; who has no key has no evidence', async () => {
+    const pair = { chain: [NEXT], key: undefined as never };
+    const show = async (question: Question) =>
+      (({ a: { kind: 'accepted' }, b: { kind: 'refused' }, c: { kind: 'silent', reason: 'nobody there' } }) as const)[
+        question.host as 'a' | 'b' | 'c'
+      ];
+    const nodes = () => ['a', 'b', 'c'].map(name => node(name));
+    const world = { ...answering(() => assert.fail('the name says nothing')), nodes, show };
+    assert.deepEqual(await said({ ...world, namesake: ca => (ca === NEXT ? pair : undefined) }), [
+      'server on a asked yes: accepted a certificate of it',
+      'server on b asked no: has not loaded it: refuses a certificate of it',
+      'server on c asked no: does not answer at c:1: nobody there',
+    ]);
+    for (const text of await said({ ...world, namesake: () => 'no key' }))
+      assert.match(text, / asked no: .* tell them apart$/);
+  });
+
   test('a node without an address is counted all the same', async () => {
     const world = { ...answering(() => loaded(NEXT)), whereIs: () => undefined };
     assert.deepEqual(

@@ -1,15 +1,19 @@
 import type { ConfigMap, Node, Pod } from 'kubernetes-types/core/v1.d.ts';
 import { BUNDLE_KEY } from '../certrotation/bundle.ts';
 import { seconds } from '../kube/duration.ts';
+import type { CertificateAndKey } from '../pki/authority.ts';
 import type { Certificate } from '../pki/certificate.ts';
+import { systemKeys } from '../pki/keys.ts';
 import { certificatesIn } from '../pki/pem.ts';
 import type { Edge } from '../trust/graph.ts';
 import type { ObjectRef } from '../trust/object.ts';
 import { caDigest, decodeReceipts, NODE_RECEIPTS, type NodeReceipt } from '../trust/receipts.ts';
+import type { ServerPlace } from '../trust/served.ts';
 import { type Answer, askForAuthorities, type Question } from './ask.ts';
 import { type LookSources, lookAtPresenters } from './look.ts';
 import type { Receipt, ReceiptKind, Receipts, ShownOf } from './receipt.ts';
 import { type RootCaSources, RootCas } from './root-ca.ts';
+import { askByShowing, type ShownAnswer } from './show.ts';
 import { type Verifier, verifiersOf } from './verifiers.ts';
 import { isWaived } from './waiver.ts';
 
@@ -24,6 +28,9 @@ export interface EvidenceSources extends LookSources, RootCaSources {
   /** The pods that run such a process. */
   podsOf(process: string): Promise<readonly Pod[]>;
   ask?(question: Question): Promise<Answer>;
+  /** The pair of a CA whose name others have, or may have had; `no key`: it is not here; undefined: its name tells it from all others. */
+  namesake?(ca: Certificate): CertificateAndKey | 'no key' | undefined;
+  show?(question: Question, signer: CertificateAndKey): Promise<ShownAnswer>;
 }
 
 /** Longest wait for the answer of one server. */
@@ -116,12 +123,26 @@ export class Evidence implements Receipts {
   async #asks(edge: Edge, node: Node, ca: Certificate): Promise<Finding> {
     const place = this.#sources.whereIs(edge, node);
     if (place === undefined) return missing('its node has no address');
+    const namesake = this.#sources.namesake?.(ca);
+    if (namesake === 'no key')
+      return missing('has CAs of that name loaded, or none; only its operator can tell them apart');
+    if (namesake !== undefined) return this.#shows(place, namesake);
     const ask = this.#sources.ask ?? askForAuthorities;
     const answer = await ask({ ...place, timeoutMs: ASK_TIMEOUT_MS });
     if (answer.kind === 'silent') return missing(`does not answer at ${place.host}:${place.port}: ${answer.reason}`);
     if (answer.kind === 'not-asking') return missing('does not say which CAs it has loaded');
     const isLoaded = answer.authorities.some(authority => authority.equals(ca.subject.der));
     return isLoaded ? { isLoaded, evidence: 'named it in a handshake' } : missing('has not loaded it');
+  }
+
+  async #shows(place: ServerPlace, signer: CertificateAndKey): Promise<Finding> {
+    const show =
+      this.#sources.show ??
+      ((question, of) => askByShowing(question, of, { keys: systemKeys, now: this.#sources.now() }));
+    const answer = await show({ ...place, timeoutMs: ASK_TIMEOUT_MS }, signer);
+    if (answer.kind === 'accepted') return { isLoaded: true, evidence: 'accepted a certificate of it' };
+    if (answer.kind === 'refused') return missing('has not loaded it: refuses a certificate of it');
+    return missing(`does not answer at ${place.host}:${place.port}: ${answer.reason}`);
   }
 }
 

@@ -1,12 +1,16 @@
 import type { ConfigMap, Node, Secret } from 'kubernetes-types/core/v1.d.ts';
+import { BUNDLE_KEY } from '../../certrotation/bundle.ts';
 import type { RotationUnit } from '../../certrotation/config.ts';
-import { dataText, TLS_CERT } from '../../certrotation/secret.ts';
+import { dataText, loadSecret, TLS_CERT } from '../../certrotation/secret.ts';
 import type { EvidenceSources } from '../../hand-over/evidence.ts';
+import { nextKey } from '../../hand-over/family.ts';
 import { ROOT_CA } from '../../hand-over/root-ca.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { listAll } from '../../kube/list.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, type ObjectKey, PODS } from '../../kube/resource.ts';
+import type { CertificateAndKey } from '../../pki/authority.ts';
+import type { Certificate } from '../../pki/certificate.ts';
 import { certificatesIn } from '../../pki/pem.ts';
 import { runningRevisions, type StoredNodeStatus } from '../../staticpod/node-status.ts';
 import { CONTROL_PLANE_LABELS } from '../../staticpod/nodes.ts';
@@ -54,6 +58,7 @@ export function kubeApiserverEvidence(options: KubeApiserverEvidence): EvidenceS
       const found = options.secret({ namespace, name });
       return found && certificatesIn(dataText(found, TLS_CERT))[0];
     },
+    namesake: ca => namesakeOf(ca, options),
     revisions: () => runningRevisions(options.nodeStatuses()),
     now: () => options.clock.now(),
     bundle: ({ namespace, name }) => options.configMap({ namespace, name }),
@@ -68,4 +73,27 @@ export function kubeApiserverEvidence(options: KubeApiserverEvidence): EvidenceS
       return items.filter(({ metadata }) => metadata?.name?.startsWith(`${process}-`));
     },
   };
+}
+
+/** Signers of ours and of OpenShift's end in the second in which they were made. */
+const NAME_OF_ITS_OWN = /@\d+$/;
+
+/** The name of an administrator's own CA may be that of the one before it. */
+function namesakeOf(ca: Certificate, { units, configMap, secret: secretOf }: KubeApiserverEvidence) {
+  const held = units.flatMap(({ bundle }) => certificatesIn(configMap(bundle)?.data?.[BUNDLE_KEY]));
+  const isShared = held.some(({ der, subject }) => subject.der.equals(ca.subject.der) && !der.equals(ca.der));
+  if (!isShared && NAME_OF_ITS_OWN.test(ca.subject.commonName)) return undefined;
+  for (const key of units.flatMap(({ signer }) => [signer, nextKey(signer)])) {
+    const pair = pairIn(secretOf(key));
+    if (pair?.chain[0]?.der.equals(ca.der)) return pair;
+  }
+  return 'no key';
+}
+
+function pairIn(found: Secret | undefined): CertificateAndKey | undefined {
+  try {
+    return found && loadSecret(found);
+  } catch {
+    return undefined;
+  }
 }
