@@ -191,6 +191,15 @@ export function waitsUntil(ending: Ending, { lastTookMs, dayMs }: Pick<FamilyQue
   return new Date(ending.notAfter.getTime() - neededMs);
 }
 
+/** Since when leaves are there that somebody does not show yet. */
+export function signedSince(
+  { leaves }: Pick<FamilyQuestion, 'leaves'>,
+  { waitingFor }: FamilyDecision,
+): Date | undefined {
+  if (waitingFor.length === 0 || leaves.length === 0) return undefined;
+  return new Date(Math.max(...leaves.map(({ notBefore }) => notBefore.getTime())));
+}
+
 /** What ends when nobody does anything. */
 export type Ending = Pick<Certificate, 'notBefore' | 'notAfter'>;
 /** What it depends on how long anybody is waited for. */

@@ -21,7 +21,7 @@ import { floorToMs, formatRfc3339, parseRfc3339 } from '../kube/time.ts';
 import type { Certificate } from '../pki/certificate.ts';
 import { secret as secretRef } from '../trust/object.ts';
 import { caDigest } from '../trust/receipts.ts';
-import { decide, type FamilyDecision, type FamilyQuestion } from './decide.ts';
+import { decide, type FamilyDecision, type FamilyQuestion, signedSince } from './decide.ts';
 import {
   type Family,
   type FamilyObjects,
@@ -362,12 +362,6 @@ function askedAbout({ current, next, due, isTakenBack, isTurnedRound, leaves }: 
 /** Whether the pair before the current one can still be wanted back: its CA is in the bundle. */
 function isTrusted({ previous, bundle }: FamilyState): boolean {
   return bundle.some(({ der }) => previous?.chain[0]?.der.equals(der));
-}
-
-/** Since when leaves are there that somebody does not show yet. */
-function signedSince({ leaves }: FamilyState, { waitingFor }: FamilyDecision): Date | undefined {
-  if (waitingFor.length === 0 || leaves.length === 0) return undefined;
-  return new Date(Math.max(...leaves.map(({ notBefore }) => notBefore.getTime())));
 }
 
 function sinceOf(next: Secret | undefined): Date | undefined {

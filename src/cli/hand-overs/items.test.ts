@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { loadSecret } from '../../certrotation/secret.ts';
 import { RECEIPTS } from '../../hand-over/names.ts';
 import { SECRETS } from '../../kube/resource.ts';
 import { gateOf, surroundings } from '../certificates/gate.ts';
@@ -61,6 +62,8 @@ describe('where a hand-over stands, by the rule of its operator (spec 90, HO-1)'
     await world.force();
     const item = await world.item();
     assert.deepEqual([item.phase, item.receiptsFrom, item.waitingFor], ['Signing', 'operator', [SHOWN_ON_B]]);
+    const leaf = loadSecret(await world.kube.get(SECRETS, LEAF)).chain[0];
+    assert.equal(item.since, leaf?.notBefore.toISOString(), 'since there is something new to show');
     assert.equal(
       handOverSummary([item]).first,
       '1 hand-over under way; 1 still to show a new certificate; 0 signers steady',

@@ -1,7 +1,7 @@
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import type { RotationUnit } from '../../certrotation/config.ts';
 import { annotationsOf, dataText, TLS_CERT } from '../../certrotation/secret.ts';
-import { decide, type FamilyDecision, type FamilyQuestion, waitsUntil } from '../../hand-over/decide.ts';
+import { decide, type FamilyDecision, type FamilyQuestion, signedSince, waitsUntil } from '../../hand-over/decide.ts';
 import { Evidence } from '../../hand-over/evidence.ts';
 import { type Family, type FamilyObjects, familiesOf, nextKey, previousKey, sightOf } from '../../hand-over/family.ts';
 import { BECAUSE, PRESENTERS, RECEIPTS, SINCE } from '../../hand-over/names.ts';
@@ -133,7 +133,7 @@ async function itemOf(family: Family, sight: Sight): Promise<HandOverItem> {
     write: decision.write,
     because: decision.because,
     begunBecause: notes[BECAUSE],
-    since: sinceOf(notes[SINCE]),
+    since: sinceOf(notes[SINCE]) ?? signedSince(question, decision)?.toISOString(),
     current: question.current?.subject.commonName,
     next: question.next?.subject.commonName,
     retiring: question.retiring.map(({ subject }) => subject.commonName),

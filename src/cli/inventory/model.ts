@@ -187,6 +187,7 @@ export interface HandOverItem {
   readonly because: string;
   /** Why it began. */
   readonly begunBecause?: string | undefined;
+  /** Since when the next one is known; in `Signing`, since when there is something new to show. */
   readonly since?: string | undefined;
   /** The names of the certificates. */
   readonly current?: string | undefined;
