@@ -128,6 +128,7 @@ test('a hand-over: its phase, how long it waits and for how many; nothing of tho
       signer: 'new',
       phase: 'Distributing',
       waitingSince: NOW,
+      waitingFor: Array.from({ length: 30 }, (_, index) => `kubelet on n${index}`),
       receipts: [receipt('a', true), receipt('b', false), receipt('c', false, true)],
     },
   ]);
@@ -138,10 +139,12 @@ test('a hand-over: its phase, how long it waits and for how many; nothing of tho
     'rotunda_handover_phase{signer="new",phase="Distributing"} 1',
     'rotunda_handover_waiting_seconds{signer="quiet"} 0',
     'rotunda_handover_waiting_seconds{signer="new"} 90',
+    'rotunda_handover_missing{signer="new",verifier="kubelet on n0"} 1',
     'rotunda_handover_verifiers{signer="new",state="loaded"} 1',
     'rotunda_handover_verifiers{signer="new",state="waiting"} 1',
     'rotunda_handover_verifiers{signer="new",state="waived"} 1',
   ]) {
     assert.ok(lines.includes(line), line);
   }
+  assert.equal(lines.filter(line => line.startsWith('rotunda_handover_missing')).length, 20);
 });
