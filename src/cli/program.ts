@@ -13,6 +13,7 @@ import { addExplain } from './explain/command.ts';
 import { addGet } from './get/command.ts';
 import { addGraph } from './graph/command.ts';
 import { addHandOverVerbs } from './hand-overs/command.ts';
+import { addKubeadmOperator } from './kubeadm-operator/command.ts';
 import { addMonitor } from './monitor/command.ts';
 import { addNodePrograms } from './node/command.ts';
 import { addOperators } from './operator/command.ts';
@@ -50,6 +51,7 @@ export function buildProgram(calledAs: string = process.argv[1] ?? ''): Command 
   addConsole(program);
   addApi(program);
   addOperators(program);
+  addKubeadmOperator(program);
   addMachineConfigDaemon(program);
   addNodePrograms(program);
   return program;

@@ -11,7 +11,7 @@ import { TAKEN_BACK, TURNED_ROUND } from './names.ts';
  * A signer without the request that was taken back (HO-6), which would begin again by its own words; what was asked for since then is
  * another request. The name of what is taken back is not given again: somebody may still have it loaded.
  */
-export function withoutRequest(signer: Secret, next: Secret, state: FamilyState): Secret {
+export function withoutRequest(signer: Secret, next: Secret, state: Forgettable): Secret {
   const before = annotationsOf(signer);
   const takenBack = parseRfc3339(annotationsOf(next)[TAKEN_BACK] ?? '');
   const isLater = (name: string) => {
@@ -24,6 +24,10 @@ export function withoutRequest(signer: Secret, next: Secret, state: FamilyState)
     ...(state.isNextUnused && nameOf(state.next?.chain[0])),
   });
 }
+
+type Forgettable = Pick<FamilyState, 'current' | 'isNextUnused'> & {
+  readonly next: { readonly chain: readonly Certificate[] } | undefined;
+};
 
 /** The dates of the certificate, where they are not readable: that is what a request is. */
 function datesOf(current: Certificate | undefined, annotations: Readonly<Record<string, string>>) {

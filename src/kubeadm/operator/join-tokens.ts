@@ -1,0 +1,56 @@
+import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
+import { annotationsOf } from '../../certrotation/secret.ts';
+import { hours } from '../../kube/duration.ts';
+import { floorToMs, formatRfc3339, parseRfc3339 } from '../../kube/time.ts';
+import { JOIN_TOKENS, JOINS_END } from './names.ts';
+
+/** The signature of a join token is under this key in `cluster-info`, as long as the token is good. */
+const SIGNATURE = 'jws-kubeconfig-';
+/** A join that has begun may go on for so long after the end of its token (KA-11). */
+const JOINING_MS = hours(2);
+const MOST_TOKENS = 100;
+
+/** The tokens with which nodes can join now, by id. Everybody may know them; the secret part is elsewhere. */
+export function joinTokens(clusterInfo: ConfigMap | undefined): readonly string[] {
+  const ids = Object.keys(clusterInfo?.data ?? {}).flatMap(key =>
+    key.startsWith(SIGNATURE) ? [key.slice(SIGNATURE.length)] : [],
+  );
+  return ids
+    .filter(id => /^[a-z0-9]{6}$/.test(id))
+    .toSorted()
+    .slice(0, MOST_TOKENS);
+}
+
+/** What is noted when a new CA begins to sign: join commands with tokens of now may pin none but the one before it. */
+export function notedTokens(clusterInfo: ConfigMap | undefined): string | undefined {
+  const ids = joinTokens(clusterInfo);
+  return ids.length === 0 ? undefined : ids.join();
+}
+
+/** The notes about join commands as they have to be now; once the last token is gone, its last join gets its time. */
+export function joinNotes(
+  signer: Secret,
+  clusterInfo: ConfigMap | undefined,
+  now: Date,
+): Readonly<Record<string, string | undefined>> {
+  const noted = annotationsOf(signer)[JOIN_TOKENS];
+  if (noted === undefined || remaining(noted, clusterInfo).length > 0) return {};
+  return { [JOIN_TOKENS]: undefined, [JOINS_END]: formatRfc3339(new Date(now.getTime() + JOINING_MS)) };
+}
+
+/** Which join commands from before the CA in use may still be about; undefined: none. */
+export function joinsHoldUp(signer: Secret, clusterInfo: ConfigMap | undefined, now: Date): string | undefined {
+  const { [JOIN_TOKENS]: noted, [JOINS_END]: end } = annotationsOf(signer);
+  const ids = noted === undefined ? [] : remaining(noted, clusterInfo);
+  if (ids.length > 0)
+    return `join tokens from before it are good: ${ids.join(', ')}; they end by themselves, or with kubeadm token delete`;
+  if (noted !== undefined) return 'join commands from before it may be about';
+  const at = parseRfc3339(end ?? '');
+  if (at === undefined || floorToMs(at) <= now) return undefined;
+  return `join commands from before it may be about until ${end}`;
+}
+
+function remaining(noted: string, clusterInfo: ConfigMap | undefined): readonly string[] {
+  const known = new Set(joinTokens(clusterInfo));
+  return noted.split(',').filter(id => known.has(id));
+}

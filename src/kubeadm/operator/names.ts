@@ -1,0 +1,27 @@
+import type { SignerName } from '../chains.ts';
+import { PKI_NAMESPACE, ROTUNDA_NAMESPACE } from '../names.ts';
+
+/** On the Secret of a signer: somebody wants the CAs before it out of all files, and when (KA-11). */
+export const RETIRE = 'rotunda.dev/hand-over-retire';
+/** On the same Secret: the tokens, by id, that were good when it began to sign (KA-11). */
+export const JOIN_TOKENS = 'rotunda.dev/join-tokens';
+/** On the same Secret: until then a join command may be about that knows none but the CA before it (KA-11). */
+export const JOINS_END = 'rotunda.dev/join-commands-end';
+/** On a pod, or in its template: what runs there reads its CA again by itself, so that no hand-over waits for it ("true"). */
+export const READS_CA_AGAIN = 'rotunda.dev/reads-ca-again';
+
+/** The Secret of a CA in use; `nextKey` and `previousKey` of a hand-over follow from it. */
+export function signerKey(name: SignerName): { readonly namespace: string; readonly name: SignerName } {
+  return { namespace: PKI_NAMESPACE, name };
+}
+
+/** The ConfigMap with everything that is to be trusted of a family. */
+export function bundleKey(name: SignerName): { readonly namespace: string; readonly name: string } {
+  return { namespace: PKI_NAMESPACE, name: `${name}-bundle` };
+}
+
+/** As whom agents ask. */
+export const AGENT_USER = `system:serviceaccount:${ROTUNDA_NAMESPACE}:kubeadm-agent`;
+
+/** Who leads among operators. */
+export const OPERATOR_LEASE = { namespace: ROTUNDA_NAMESPACE, name: 'kubeadm-operator-lock' } as const;
