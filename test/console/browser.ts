@@ -5,6 +5,7 @@ import { delimiter, join } from 'node:path';
 import type { AxeResults } from 'axe-core';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import { installPackages } from '../tools/debian.ts';
+import { PATIENCE_MS } from '../tools/eventually.ts';
 
 /** Where screenshots are kept; not part of the repository. */
 const ARTEFACTS = new URL('../../artifacts/console/', import.meta.url).pathname;
@@ -61,6 +62,7 @@ export class Browser {
     const context = await chromium.launchPersistentContext(profile, {
       executablePath,
       headless: true,
+      timeout: PATIENCE_MS,
       args: FLAGS,
       viewport: { width: 1280, height: 900 },
     });

@@ -29,6 +29,8 @@ const KUBELET_CA = '/etc/kubernetes/kubelet-ca.crt';
 const KUBELET_SERVING = '/var/lib/kubelet/pki/kubelet-server-current.pem';
 const KUBELET_CLIENT = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 const PAUSE_MS = 150;
+/** Who takes long is not away. */
+const TIMEOUT_MS = 60_000;
 
 /** What the installer and the signer of kubelets would have issued: certificates that are in no object of the operator. */
 export interface Foreigners {
@@ -117,7 +119,7 @@ export async function startEdges(cluster: LocalCluster, foreigners: Foreigners):
   );
   return {
     read,
-    newProber: () => new Prober({ graph, routes, read, pauseMs: PAUSE_MS }),
+    newProber: () => new Prober({ graph, routes, read, pauseMs: PAUSE_MS, timeoutMs: TIMEOUT_MS }),
     async stop() {
       await Promise.all([...Object.values(servers).map(server => server.stop()), stopWriting()]);
     },

@@ -17,7 +17,7 @@ import { machineConfigPart } from '../../src/local/machine-config-part.ts';
 import { MACHINE_CONFIG_POOLS } from '../../src/machine-config-api/machine-config.ts';
 import { CURRENT_CONFIG, DAEMON_STATE } from '../../src/machine-config-api/names.ts';
 import { readCertificates } from '../../src/pki/pem.ts';
-import { eventually } from '../tools/eventually.ts';
+import { eventually, PATIENCE_MS } from '../tools/eventually.ts';
 
 const SIGNER = { namespace: 'openshift-kube-apiserver-operator', name: 'kube-apiserver-to-kubelet-signer' };
 const LEAF = { namespace: 'openshift-kube-apiserver', name: 'kubelet-client' };
@@ -36,7 +36,7 @@ test('a new signer reaches the file of every kubelet, which accepts both generat
     parts: [kubeApiserverPart, machineConfigPart, kubeletPart],
   });
   const { kube, nodes } = cluster;
-  const prober = await clusterProber(kube, { pauseMs: 50, edges: [EDGE] });
+  const prober = await clusterProber(kube, { pauseMs: 50, timeoutMs: PATIENCE_MS, edges: [EDGE] });
   t.after(async () => {
     await prober.stop();
     await cluster.close();

@@ -79,7 +79,8 @@ class Up {
   }
 
   verify(...args: readonly string[]) {
-    const { status, stdout } = run(['verify', '--kubeconfig', join(this.dir, 'kubeconfig'), '-o', 'json', ...args]);
+    const flags = ['--kubeconfig', join(this.dir, 'kubeconfig'), '--timeout', '10m', '-o', 'json'];
+    const { status, stdout } = run(['verify', ...flags, ...args]);
     return { status, edges: (JSON.parse(stdout) as { edges: VerifiedEdge[] }).edges };
   }
 

@@ -16,6 +16,8 @@ const NODES_FRESH_MS = seconds(60);
 
 interface ProbeOptions {
   readonly pauseMs?: number | undefined;
+  /** Longest wait for one handshake. */
+  readonly timeoutMs?: number | undefined;
   readonly edges?: readonly string[] | undefined;
   /** Where the disks of nodes are seen; nowhere unless told otherwise. */
   readonly root?: NodeRoot | undefined;
@@ -24,7 +26,7 @@ interface ProbeOptions {
 /** Handshakes over the edges that can be reached from here, again and again, as `rotunda verify` makes them once. */
 export async function clusterProber(
   kube: Kube,
-  { pauseMs = PAUSE_MS, edges = [], root = noRoots }: ProbeOptions = {},
+  { pauseMs = PAUSE_MS, timeoutMs, edges = [], root = noRoots }: ProbeOptions = {},
 ): Promise<Prober> {
   const infrastructure = await getIfPresent(kube, INFRASTRUCTURES, CLUSTER).catch(() => undefined);
   let nodes: readonly Node[] = (await listAll(kube, NODES)).items;
@@ -45,5 +47,6 @@ export async function clusterProber(
     // Certificates rotate: each round reads them anew.
     read: (artefact, place) => filesFirst(root, readFrom(kube))(artefact, place),
     pauseMs,
+    timeoutMs,
   });
 }
