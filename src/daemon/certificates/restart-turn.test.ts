@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Pod } from 'kubernetes-types/core/v1.d.ts';
 import { silentLog } from '../../controller/log.ts';
+import { memoryHost } from '../../host/memory.ts';
 import { VirtualClock } from '../../kube/clock.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { ListOptions } from '../../kube/port.ts';
-import { memoryHost } from '../../host/memory.ts';
 import { podsBeingReplaced, RestartTurn } from './restart-turn.ts';
 import { NOW } from './testing.ts';
 

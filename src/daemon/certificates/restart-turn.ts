@@ -1,10 +1,10 @@
 import type { Pod } from 'kubernetes-types/core/v1.d.ts';
 import type { Log } from '../../controller/log.ts';
+import type { HostFiles } from '../../host/port.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { minutes, seconds } from '../../kube/duration.ts';
 import type { Kube } from '../../kube/port.ts';
 import { PODS } from '../../kube/resource.ts';
-import type { HostFiles } from '../../host/port.ts';
 
 /** How soon it is looked again whether the kubelet may be restarted. */
 export const TURN_AGAIN_MS: number = seconds(1);
