@@ -84,3 +84,28 @@ test('a directory of manifests: what is there, what is broken, what stays', t =>
   assert.deepEqual(names(), ['web-m0']);
   assert.equal(pods[0]?.file, 'b.yaml');
 });
+
+test('a directory that nobody may watch is looked at every second', async t => {
+  const directory = mkdtempSync(join(tmpdir(), 'rotunda-manifests-'));
+  const clock = new VirtualClock('2026-01-01T00:00:00Z');
+  let pods: readonly StaticPod[] = [];
+  const full = () => {
+    throw Object.assign(new Error('too many open files'), { code: 'EMFILE' });
+  };
+  const source = new ManifestDirectory(
+    directory,
+    'm0',
+    clock,
+    { pods: found => (pods = found), broken: () => {} },
+    full,
+  );
+  t.after(() => {
+    source.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  source.start();
+  writeFileSync(join(directory, 'a.yaml'), manifest());
+  assert.equal(pods.length, 0);
+  await clock.advanceTo(new Date('2026-01-01T00:00:01Z'));
+  assert.equal(pods.length, 1);
+});

@@ -85,6 +85,8 @@ export interface ManifestListener {
 
 /** Kubelets look this often besides watching. */
 const RESCAN_MS = seconds(20);
+/** Where it cannot be watched. */
+const UNWATCHED_MS = seconds(1);
 const LARGEST_DIRECTORY = 1000;
 
 /** Follows a directory of manifests. */
@@ -96,20 +98,34 @@ export class ManifestDirectory {
   readonly #stop = new AbortController();
   readonly #good = new Map<string, { text: string; pod: StaticPod }>();
   readonly #bad = new Map<string, string>();
+  readonly #watchDirectory: typeof watch;
+  #rescanMs = RESCAN_MS;
   #watcher: FSWatcher | undefined;
   #isScanDue = false;
 
-  constructor(directory: string, nodeName: string, clock: Clock, listener: ManifestListener) {
+  constructor(
+    directory: string,
+    nodeName: string,
+    clock: Clock,
+    listener: ManifestListener,
+    watchDirectory: typeof watch = watch,
+  ) {
     this.#directory = directory;
     this.#nodeName = nodeName;
     this.#listener = listener;
     this.#clock = clock;
+    this.#watchDirectory = watchDirectory;
   }
 
   start(): void {
     mkdirSync(this.#directory, { recursive: true });
-    this.#watcher = watch(this.#directory, () => this.#scanSoon());
-    this.#watcher.on('error', () => {});
+    try {
+      this.#watcher = this.#watchDirectory(this.#directory, () => this.#scanSoon());
+      this.#watcher.on('error', () => {});
+    } catch {
+      // Others have all the watches that a user may have: looking has to do.
+      this.#rescanMs = UNWATCHED_MS;
+    }
     this.scan();
     void this.#rescan();
   }
@@ -169,7 +185,7 @@ export class ManifestDirectory {
 
   async #rescan(): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      await sleep(this.#clock, RESCAN_MS, this.#stop.signal).catch(() => {});
+      await sleep(this.#clock, this.#rescanMs, this.#stop.signal).catch(() => {});
       if (!this.#stop.signal.aborted) this.scan();
     }
   }

@@ -43,8 +43,8 @@ const { values: flags } = parseArgs({
 if (flags.waive && !flags.away) throw new Error('--waive goes with --away');
 
 /** How long a cluster may take until it is ready, at the beginning and after everything was killed; then the run goes on without it. */
-const READY_MS = 300_000;
-const READY_AGAIN_MS = 90_000;
+const READY_MS = flags.real ? 900_000 : 300_000;
+const READY_AGAIN_MS = flags.real ? 180_000 : 90_000;
 /** How long a node that was away may take to be one of the others again. */
 const BACK_MS = 180_000;
 const LOOK_EVERY_MS = 200;
