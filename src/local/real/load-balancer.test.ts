@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { createServer, request, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { days } from '../../kube/duration.ts';
 import { issueServing, issueSigner } from '../../pki/issue.ts';
@@ -37,7 +38,23 @@ test('where nobody is ready, whoever takes the connection gets it', async t => {
   assert.equal(await answer(balancer), 'only');
 });
 
+test('one that is silent keeps nobody from noticing what becomes of the others', async t => {
+  const other = await startServer(t, 'other');
+  const silent = await startSilent(t);
+  const balancer = await startLoadBalancer({ backends: [silent, other] });
+  t.after(() => balancer.close());
+  let most = 0;
+  for (let question = 0; most < 2 && question < 5; question++) {
+    const before = other.asked;
+    await silent.next();
+    most = Math.max(most, other.asked - before);
+  }
+  assert.ok(most >= 2, 'the other one was asked once during a question to the silent one');
+});
+
 interface TestServer extends Backend {
+  /** How often it was asked whether it is ready. */
+  asked: number;
   isReady: boolean;
   stop(): Promise<void>;
 }
@@ -49,6 +66,7 @@ async function startServer(t: TestContext, name: string): Promise<TestServer> {
   const server: Server = createServer(
     { cert: encodeCertificates(chain), key: encodePrivateKey(key) },
     (asked, reply) => {
+      if (asked.url === '/readyz') backend.asked++;
       if (asked.url === '/readyz') reply.statusCode = backend.isReady ? 200 : 500;
       reply.end(name);
     },
@@ -58,6 +76,7 @@ async function startServer(t: TestContext, name: string): Promise<TestServer> {
     host: '127.0.0.1',
     port: (server.address() as AddressInfo).port,
     isReady: true,
+    asked: 0,
     async stop() {
       server.closeAllConnections();
       await new Promise(resolve => server.close(resolve));
@@ -65,6 +84,19 @@ async function startServer(t: TestContext, name: string): Promise<TestServer> {
   };
   t.after(() => backend.stop());
   return backend;
+}
+
+/** Takes connections and says no word. */
+async function startSilent(t: TestContext): Promise<Backend & { next(): Promise<unknown> }> {
+  const server = createTcpServer(socket => {
+    const answerless = socket.on('error', () => {}).resume();
+    answerless.once('close', () => server.emit('question'));
+    t.after(() => answerless.destroy());
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  return { host: '127.0.0.1', port, next: () => once(server, 'question') };
 }
 
 function answer({ host, port }: Backend): Promise<string> {

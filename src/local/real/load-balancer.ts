@@ -40,13 +40,17 @@ export async function startLoadBalancer({
   const ready = new Set<Backend>();
   const servers = new Set<Socket>();
   let turn = 0;
-  const ask = async () => {
-    await Promise.all(
-      backends.map(async backend => {
-        if (await isReady(backend)) ready.add(backend);
-        else ready.delete(backend);
-      }),
-    );
+  const closing = new AbortController();
+  /** Questions under way: whoever is silent keeps nobody else from being asked again. */
+  const asked = new Map<Backend, Promise<void>>();
+  const ask = async (backend: Backend) => {
+    if (await isReady(backend, closing.signal)) ready.add(backend);
+    else ready.delete(backend);
+    asked.delete(backend);
+  };
+  const askAll = () => {
+    for (const backend of backends) if (!asked.has(backend)) asked.set(backend, ask(backend));
+    return Promise.all(asked.values());
   };
   const serve = async (client: Socket) => {
     client.on('error', () => {});
@@ -64,20 +68,18 @@ export async function startLoadBalancer({
   const listener = createServer({ pauseOnConnect: true }, client => void serve(client));
   listener.maxConnections = MAX_CONNECTIONS;
   const taken = await listenOn(listener, port, host);
-  await ask();
-  let asking = Promise.resolve();
-  const timer = setInterval(() => {
-    asking = asking.then(ask);
-  }, ASK_EVERY_MS);
+  await askAll();
+  const timer = setInterval(() => void askAll(), ASK_EVERY_MS);
   return {
     host,
     port: taken,
     ready: () => [...ready],
     async close() {
       clearInterval(timer);
+      closing.abort();
       const closed = closeAtOnce(listener);
       for (const server of servers) server.destroy();
-      await Promise.all([closed, asking]);
+      await Promise.all([closed, ...asked.values()]);
     },
   };
 }
@@ -123,9 +125,10 @@ function track(socket: Socket, sockets: Set<Socket>): void {
 }
 
 /** Whether it is ready is no secret, and who it is the client will ask: the certificate is not looked at here. */
-function isReady({ host, port }: Backend): Promise<boolean> {
+function isReady({ host, port }: Backend, signal: AbortSignal): Promise<boolean> {
   return new Promise(resolve => {
-    const question = request({ host, port, path: '/readyz', rejectUnauthorized: false, agent: false }, answer => {
+    const options = { host, port, path: '/readyz', rejectUnauthorized: false, agent: false, signal };
+    const question = request(options, answer => {
       answer.resume();
       resolve(answer.statusCode === 200);
     });
