@@ -4,9 +4,9 @@ import { type Backend, startLoadBalancer } from '../../../src/local/real/load-ba
 const [host = '', port = ''] = process.argv.slice(2);
 /** It reads them again every time. */
 const backends: Backend[] = [];
-const balancer = await startLoadBalancer({ host, port: Number(port), backends });
+await startLoadBalancer({ host, port: Number(port), backends });
 process.on('message', (addresses: string[]) => {
   backends.splice(0, backends.length, ...addresses.map(address => ({ host: address, port: Number(port) })));
 });
-process.once('disconnect', () => void balancer.close());
+process.once('disconnect', () => process.exit());
 process.send?.('listening');

@@ -8,11 +8,17 @@ export const SOCKET = 'unix:///run/containerd/containerd.sock';
 export const TOLERATED = ['SystemVerification'];
 
 /** What `kubeadm init --config` is given on the first node. */
-export function initConfiguration(place: Place, endpoint: string, cluster: ClusterFields): string {
+export function initConfiguration(
+  place: Place,
+  endpoint: string,
+  certificateKey: string,
+  cluster: ClusterFields,
+): string {
   return documents(
     {
       apiVersion: 'kubeadm.k8s.io/v1beta4',
       kind: 'InitConfiguration',
+      certificateKey,
       localAPIEndpoint: { advertiseAddress: place.address, bindPort: API_PORT },
       nodeRegistration: { name: place.name, criSocket: SOCKET, ignorePreflightErrors: TOLERATED },
       // Their images would have to be fetched; nothing that is tested here asks for them.

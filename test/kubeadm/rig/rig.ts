@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HttpKube } from '../../../src/kube/client.ts';
@@ -81,6 +82,8 @@ export class Rig {
   readonly #cluster: ClusterFields;
   readonly #tell: (line: string) => void;
   #kube: HttpKube | undefined;
+  /** With which certificates are uploaded for those who join. */
+  readonly #certificateKey = randomBytes(32).toString('hex');
 
   private constructor(
     room: RigRoom,
@@ -130,7 +133,7 @@ export class Rig {
   /** `kubeadm init` on the first node. */
   async found(): Promise<RigNode> {
     const { place, node } = await this.#boot('control-plane');
-    await write(node, INIT_FILE, initConfiguration(place, this.endpoint, this.#cluster));
+    await write(node, INIT_FILE, initConfiguration(place, this.endpoint, this.#certificateKey, this.#cluster));
     this.#network.serve(node.address);
     await must(node, ['kubeadm', 'init', '--config', INIT_FILE]);
     copyFileSync(join(node.root, ADMIN), this.kubeconfig);
@@ -145,10 +148,9 @@ export class Rig {
     const first = this.#first;
     const create = ['token', 'create', '--print-join-command'];
     if (role === 'control-plane') {
-      const key = await first.output('kubeadm', 'certs', 'certificate-key');
-      const upload = ['upload-certs', '--upload-certs', '--certificate-key', key, '--config', INIT_FILE];
-      await must(first, ['kubeadm', 'init', 'phase', ...upload]);
-      create.push('--certificate-key', key);
+      // Kept for two hours, and as they were: whoever joins gets what there is now.
+      await must(first, ['kubeadm', 'init', 'phase', 'upload-certs', '--upload-certs', '--config', INIT_FILE]);
+      create.push('--certificate-key', this.#certificateKey);
     }
     const printed = await first.output('kubeadm', ...create);
     return printed.split(/\s+/);
