@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { VERSION } from '../kube/version.ts';
+import { addAdoption } from './adopt/command.ts';
 import { addApi } from './api/command.ts';
 import { KubectlCommand } from './boolean-flags.ts';
 import { addBootstrap } from './bootstrap/command.ts';
@@ -47,6 +48,7 @@ export function buildProgram(calledAs: string = process.argv[1] ?? ''): Command 
   addWait(program);
   addCertificateVerbs(program);
   addHandOverVerbs(program);
+  addAdoption(program);
   addCompletion(program);
   addConsole(program);
   addApi(program);

@@ -1,5 +1,12 @@
 import type { PolicyRule } from 'kubernetes-types/rbac/v1.d.ts';
-import { AUTHENTICATION, CLUSTER_INFO, KUBEADM_CONFIG, PKI_NAMESPACE, ROOT_CA, ROTUNDA_NAMESPACE } from '../names.ts';
+import {
+  AUTHENTICATION,
+  CLUSTER_INFO,
+  PKI_NAMESPACE,
+  ROOT_CA,
+  ROTUNDA_NAMESPACE,
+  STATIC_POD_NAMESPACE,
+} from '../names.ts';
 import { type Account, AGENT, AGENTS, CONTROL_PLANE_AGENT, OPERATOR } from './accounts.ts';
 
 /** What accounts may do in one place, each rule with what it is for (spec 80, KA-2). */
@@ -17,7 +24,7 @@ export interface Grant {
 export const OPERATOR_LEASE = { namespace: ROTUNDA_NAMESPACE, name: 'kubeadm-operator-lock' } as const;
 export const KUBELET_CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client-kubelet';
 
-const READ = ['get', 'list', 'watch'];
+const FOLLOW = ['list', 'watch'];
 const CERTIFICATES = 'certificates.k8s.io';
 const SIGNING_REQUESTS = 'certificatesigningrequests';
 /** Events about Nodes are kept there. */
@@ -35,23 +42,23 @@ export const GRANTS: readonly Grant[] = [
     rules: [
       {
         why: 'What agents report, and which nodes are ready.',
-        rule: { apiGroups: [''], resources: ['nodes'], verbs: READ },
+        rule: { apiGroups: [''], resources: ['nodes'], verbs: FOLLOW },
       },
       {
         why: 'Whether pods have begun since their namespace has a new CA; since when the control plane runs.',
-        rule: { apiGroups: [''], resources: ['pods'], verbs: READ },
+        rule: { apiGroups: [''], resources: ['pods'], verbs: FOLLOW },
       },
       {
         why: 'Whether every namespace has a new CA.',
-        rule: { apiGroups: [''], resources: ['configmaps'], resourceNames: [ROOT_CA.name], verbs: READ },
+        rule: { apiGroups: [''], resources: ['configmaps'], resourceNames: [ROOT_CA.name], verbs: ['list'] },
       },
       {
         why: 'Certificates that agents ask for when those of a kubelet have ended.',
-        rule: { apiGroups: [CERTIFICATES], resources: [SIGNING_REQUESTS], verbs: READ },
+        rule: { apiGroups: [CERTIFICATES], resources: [SIGNING_REQUESTS], verbs: FOLLOW },
       },
       {
-        why: 'Approves those, and no others.',
-        rule: { apiGroups: [CERTIFICATES], resources: [`${SIGNING_REQUESTS}/approval`], verbs: ['update'] },
+        why: 'Approves or refuses those, and no others.',
+        rule: { apiGroups: [CERTIFICATES], resources: [`${SIGNING_REQUESTS}/approval`], verbs: ['patch'] },
       },
       {
         why: 'For this signer only.',
@@ -95,7 +102,7 @@ export const GRANTS: readonly Grant[] = [
         rule: {
           apiGroups: [''],
           resources: ['configmaps', 'secrets'],
-          verbs: [...READ, 'create', 'update', 'patch', 'delete'],
+          verbs: ['get', ...FOLLOW, 'create', 'update', 'delete'],
         },
       },
       EVENTS,
@@ -112,7 +119,7 @@ export const GRANTS: readonly Grant[] = [
           apiGroups: [''],
           resources: ['configmaps'],
           resourceNames: [CLUSTER_INFO.name],
-          verbs: [...READ, 'update'],
+          verbs: ['get', ...FOLLOW, 'update'],
         },
       },
     ],
@@ -123,12 +130,12 @@ export const GRANTS: readonly Grant[] = [
     accounts: [OPERATOR],
     rules: [
       {
-        why: 'What kubeadm wrote down of the cluster; which CAs aggregated API servers know.',
+        why: 'Which CAs aggregated API servers know.',
         rule: {
           apiGroups: [''],
           resources: ['configmaps'],
-          resourceNames: [KUBEADM_CONFIG.name, AUTHENTICATION.name],
-          verbs: READ,
+          resourceNames: [AUTHENTICATION.name],
+          verbs: ['get'],
         },
       },
     ],
@@ -139,8 +146,15 @@ export const GRANTS: readonly Grant[] = [
     rules: [
       {
         why: 'Reports on its own Node; the policy rotunda-kubeadm-agents keeps it from all others.',
-        rule: { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'patch'] },
+        rule: { apiGroups: [''], resources: ['nodes'], verbs: [...FOLLOW, 'patch'] },
       },
+    ],
+  },
+  {
+    // On control-plane nodes there is a CA's key to sign with.
+    name: `rotunda:${AGENT}-requests`,
+    accounts: [AGENT],
+    rules: [
       {
         why: 'Asks for a certificate when that of its kubelet has ended.',
         rule: { apiGroups: [CERTIFICATES], resources: [SIGNING_REQUESTS], verbs: ['create', 'get'] },
@@ -154,7 +168,7 @@ export const GRANTS: readonly Grant[] = [
     rules: [
       {
         why: 'What is wanted of its node; there are no keys in ConfigMaps.',
-        rule: { apiGroups: [''], resources: ['configmaps'], verbs: READ },
+        rule: { apiGroups: [''], resources: ['configmaps'], verbs: ['get', ...FOLLOW] },
       },
     ],
   },
@@ -181,13 +195,13 @@ export const GRANTS: readonly Grant[] = [
     ],
   },
   {
-    name: `rotunda:${CONTROL_PLANE_AGENT}`,
-    namespace: 'kube-system',
-    accounts: [CONTROL_PLANE_AGENT],
+    name: `rotunda:${AGENT}`,
+    namespace: STATIC_POD_NAMESPACE,
+    accounts: AGENTS,
     rules: [
       {
-        why: 'Mirror pods of its static pods: since when each process runs, and whether it is ready.',
-        rule: { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
+        why: 'Mirror pods of static pods on its node: since when each process runs, and whether it is ready.',
+        rule: { apiGroups: [''], resources: ['pods'], verbs: FOLLOW },
       },
     ],
   },

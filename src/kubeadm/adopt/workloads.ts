@@ -142,5 +142,6 @@ function labelled(operator: 'Exists' | 'DoesNotExist'): NodeAffinity {
 }
 
 function environment(name: string, fieldPath: string) {
-  return { name, valueFrom: { fieldRef: { fieldPath } } };
+  // The version is what an API fills in: said here, to apply the same again changes nothing.
+  return { name, valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } } };
 }
