@@ -173,6 +173,25 @@ describe('the life of an agent', () => {
     assert.equal((await scene.annotations('n'))['machineconfiguration.openshift.io/post-config-action'], '');
   });
 
+  test('a reboot that ends the agent before it has heard of it takes nothing back', async () => {
+    let ending: Promise<void> | undefined;
+    const host = await machine({
+      onReboot: () => {
+        ending = agent.stop();
+        throw new Error('systemd-run was ended by a signal');
+      },
+    });
+    const agent = await scene.start('n', A(), host);
+    await scene.target('n', B());
+    await scene.until('a reboot is asked for', () => ending !== undefined);
+    await ending;
+    assert.equal(await text(host, '/etc/base'), 'b');
+    await host.files.write('/run/rotunda/boot-id', Buffer.from('after the reboot\n'));
+    scene.run('n', host);
+    await scene.isDone('n', 'rendered-b');
+    assert.equal(host.asked.length, 1, 'one reboot');
+  });
+
   test('certificates are written whatever state the node is in, and their problems do not make it flap', async () => {
     const { host } = await scene.start('n', A());
     await scene.target('n', config('rendered-x', {}, { storage: { disks: [{ device: '/dev/x' }] } }));

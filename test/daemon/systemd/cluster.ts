@@ -46,6 +46,8 @@ const GATHER_MS = 20;
 const OPERATOR_SPEED = 60;
 
 const HOST_MOUNT = '/rootfs';
+/** Comes first on the path. */
+const SYSTEMD_RUN = '/usr/local/bin/systemd-run';
 const CONTAINED = '/etc/systemd/system/machine-config-daemon.service.d/contained.conf';
 
 /** systemd with its logins, and the libraries that Node is linked with. */
@@ -186,15 +188,16 @@ export class SystemdCluster {
 
   /**
    * A new machine in the pool, switched on. Its agent runs beside the other services, or, `contained`, as it does in a container: the
-   * machine is mounted elsewhere.
+   * machine is mounted elsewhere. `slowToHear`: as on a busy machine, it goes down before the agent has heard that it will.
    */
-  async addNode(name: string, { contained = false } = {}): Promise<SystemdNode> {
+  async addNode(name: string, { contained = false, slowToHear = false } = {}): Promise<SystemdNode> {
     const machine = this.#room.machine(name, {
       layers: this.#layers,
       readOnly: { '/opt/rotunda/node': process.execPath, '/opt/rotunda/bundle': this.#bundle },
     });
     machine.put('/etc/rotunda/kubeconfig', this.#api.kubeconfig, 0o600);
     machine.put(LIVE_KUBECONFIG, await this.#kubeconfigOf(name), 0o600);
+    if (slowToHear) machine.put(SYSTEMD_RUN, '#!/bin/sh\n/usr/bin/systemd-run "$@" || exit\nsleep 1\n', 0o755);
     if (contained) machine.put(CONTAINED, `[Service]\nEnvironment=ROOT=${HOST_MOUNT}\nBindPaths=/:${HOST_MOUNT}\n`);
     await this.kube.create(NODES, { metadata: { name, labels: { [`node-role.kubernetes.io/${POOL}`]: '' } } });
     const node = new SystemdNode(machine, this.kube);
