@@ -38,6 +38,11 @@ const LONGEST: readonly string[] = [
   'test/cli/cockpit.test.ts',
   'test/etcd/rotation.test.ts',
   'test/cli/plan.test.ts',
+  'test/cluster/real.test.ts',
+  'test/cluster/library-go-hand-over.test.ts',
+  'test/cluster/reload.test.ts',
+  'test/cluster/rbac.test.ts',
+  'test/cluster/leader.test.ts',
 ];
 
 /** Takes many minutes and programs that are built first: only asked for by name, so that `npm test` is the same with and without them. */

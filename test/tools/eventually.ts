@@ -5,7 +5,11 @@
 export const PATIENCE_MS = 10 * 60_000;
 /** The same in a file that has waited in vain before. It has failed; what else is broken is to be told soon. */
 const LESS_PATIENCE_MS = 60_000;
+/** How soon it is looked again, at first. */
 const LOOK_EVERY_MS = 20;
+/** What has taken long may take a little longer: looking costs the machine that everything waits for. */
+const LATER_SHARE = 0.02;
+const LOOK_AT_LEAST_EVERY_MS = 200;
 
 let hasWaitedInVain = false;
 
@@ -20,14 +24,21 @@ export async function eventually<T>(
   what: string,
   find: Find<T>,
   detail: Detail = () => '',
-  everyMs = LOOK_EVERY_MS,
+  everyMs?: number,
 ): Promise<T> {
-  for (const giveUpAt = performance.now() + patienceMs(); ; ) {
+  const began = performance.now();
+  const giveUpAt = began + patienceMs();
+  for (;;) {
     const found = await find();
     if (found !== undefined && found !== false) return found;
-    if (performance.now() > giveUpAt) throw await inVain(what, detail);
-    await new Promise(resolve => setTimeout(resolve, everyMs));
+    const now = performance.now();
+    if (now > giveUpAt) throw await inVain(what, detail);
+    await new Promise(resolve => setTimeout(resolve, everyMs ?? pauseMs(now - began)));
   }
+}
+
+function pauseMs(waitedMs: number): number {
+  return Math.min(Math.max(LOOK_EVERY_MS, waitedMs * LATER_SHARE), LOOK_AT_LEAST_EVERY_MS);
 }
 
 /** The same where a look may fail until all is well. */
