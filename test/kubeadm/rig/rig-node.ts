@@ -1,4 +1,4 @@
-import { copyFileSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '../../tools/eventually.ts';
 import type { Machine, Ran } from '../../tools/nspawn.ts';
@@ -119,9 +119,9 @@ function kubeletOf(node: RigNode, machine: Machine): RigKubelet {
     restart: () => systemctl('restart'),
     isRunning: async () => (await node.run(['systemctl', 'is-active', '--quiet', KUBELET])).code === 0,
     get pid() {
-      // The kernel writes the numbers that the reader knows them by.
+      // The kernel writes the numbers that the reader knows them by; there is no such group while the service does not run.
       const path = join(machine.root, 'sys/fs/cgroup/systemd/system.slice', KUBELET, 'cgroup.procs');
-      return Number(readFileSync(path, { encoding: 'utf8' }).split('\n')[0]) || undefined;
+      return existsSync(path) ? Number(readFileSync(path, 'utf8').split('\n')[0]) || undefined : undefined;
     },
   };
 }
