@@ -19,6 +19,7 @@ import { addMonitor } from './monitor/command.ts';
 import { addNodePrograms } from './node/command.ts';
 import { addOperators } from './operator/command.ts';
 import { addPlan } from './plan/command.ts';
+import { addRotate } from './rotate/command.ts';
 import { addSimulate } from './simulate/command.ts';
 import { addUp } from './up/command.ts';
 import { addVerify } from './verify/command.ts';
@@ -49,6 +50,7 @@ export function buildProgram(calledAs: string = process.argv[1] ?? ''): Command 
   addCertificateVerbs(program);
   addHandOverVerbs(program);
   addAdoption(program);
+  addRotate(program);
   addCompletion(program);
   addConsole(program);
   addApi(program);

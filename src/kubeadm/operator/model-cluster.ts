@@ -42,6 +42,8 @@ export class ModelCluster {
   readonly waived = new Map<string, string>();
   readonly pairs = new Map<SignerName, CertificateAndKey>();
   pods: readonly Pod[] = [];
+  /** Who was waived, and may have missed something. */
+  readonly #late = new Set<string>();
   /** What informers of the operator know of nodes: may be behind. */
   #known: readonly Node[] = [];
   #writesLeft = Number.POSITIVE_INFINITY;
@@ -268,9 +270,36 @@ export class ModelCluster {
     if (found !== undefined) await this.kube.update(SECRETS, withAnnotations(found, notes));
   }
 
+  /** From now on nobody waits for it; what it misses meanwhile it gets when it is back (HO-8). */
+  waive(name: string): void {
+    this.waived.set(name, formatRfc3339(this.now()));
+    this.#late.add(name);
+    this.tell(`${name} is waived`);
+  }
+
+  /** With everybody well: no hand-over is in the middle, nothing differs, and everybody accepts everybody. */
+  async assertAtRest(): Promise<void> {
+    const status = await this.status();
+    const moving = Object.entries(status?.families ?? {}).filter(
+      ([, { phase }]) => !['Steady', 'Retiring'].includes(phase),
+    );
+    if (status?.adopted !== true || status.round !== undefined || moving.length > 0 || status.waitingFor.length > 0)
+      throw new Error(`it is not at rest: ${JSON.stringify(status)}`);
+    for (const { name } of KUBEADM_SIGNERS) {
+      const current = await this.current(name);
+      for (const node of this.nodes.values()) {
+        const [first] = node.cas[name] ?? [];
+        if (node.role === 'control-plane' && !(current && first?.der.equals(current.der)))
+          throw new Error(`${node.name} does not sign with the ${name} in use`);
+      }
+    }
+    this.#late.clear();
+    this.check();
+  }
+
   /** Nobody who is up refuses what anybody who is up shows (spec 90, HO-2 and HO-3). */
   check(): void {
-    const up = [...this.nodes.values()].filter(({ isUp, name }) => isUp && !this.waived.has(name));
+    const up = [...this.nodes.values()].filter(({ isUp, name }) => isUp && !this.#late.has(name));
     const verifiers = up.flatMap(node => node.trusts());
     for (const node of up) {
       for (const [name, { issuer }] of node.leaves) {

@@ -1,0 +1,89 @@
+import { annotationsOf } from '../../certrotation/secret.ts';
+import { TOOK, TURNED_ROUND } from '../../hand-over/names.ts';
+import { againWhileTransient } from '../../kube/again.ts';
+import { type Clock, sleep, systemClock } from '../../kube/clock.ts';
+import { seconds } from '../../kube/duration.ts';
+import type { Kube } from '../../kube/port.ts';
+import type { SignerName } from '../../kubeadm/chains.ts';
+import { retirementHeldUp } from '../../kubeadm/operator/hand-over.ts';
+import { readScene, type Scene } from './scene.ts';
+
+export type Aim = 'rotate' | 'take-back' | 'retire';
+
+export interface FollowOptions {
+  readonly kube: Kube;
+  readonly clock?: Clock | undefined;
+  readonly signal?: AbortSignal | undefined;
+  print(line: string): void;
+}
+
+const LOOK_AGAIN_MS = seconds(1);
+
+/** Tells of every step until the aim is reached, or only time is waited for; ends with what is so now. */
+export async function follow(name: SignerName, aim: Aim, options: FollowOptions): Promise<void> {
+  const { kube, clock = systemClock, signal, print } = options;
+  let told: string | undefined;
+  for (;;) {
+    // kube-apiserver itself is restarted on the way.
+    const scene = await againWhileTransient(() => readScene(kube, clock.now()), { signal, clock });
+    const facts = factsOf(name, aim, scene);
+    if (facts !== undefined) {
+      for (const line of facts) print(line);
+      return;
+    }
+    const line = lineOf(name, scene);
+    if (line !== told) print(`${scene.now.toISOString().slice(11, 19)}  ${line}`);
+    told = line;
+    await sleep(clock, LOOK_AGAIN_MS, signal);
+  }
+}
+
+function lineOf(name: SignerName, { status }: Scene): string {
+  const family = status?.families[name];
+  const phase = family?.phase ?? 'Steady';
+  const { round, waitingFor = [] } = status ?? {};
+  if (round !== undefined) {
+    const why = waitingFor.find(({ who }) => who === `node/${round.node}`)?.why;
+    const problem = why === undefined || why.startsWith('it works on') ? '' : ` (${why})`;
+    return `${phase}: node/${round.node}: ${round.because}${problem}`;
+  }
+  const [first] = waitingFor;
+  if (first === undefined) return `${phase}: ${family?.because ?? 'its operator has not looked yet'}`;
+  const more = waitingFor.length > 1 ? ` and ${waitingFor.length - 1} more` : '';
+  return `${phase}: waiting for ${first.who} (${first.why})${more}`;
+}
+
+/** What is so at the end; undefined: it is not the end yet. */
+export function factsOf(name: SignerName, aim: Aim, scene: Scene): readonly string[] | undefined {
+  const { families, status, now, clusterInfo } = scene;
+  const family = families.find(candidate => candidate.name === name);
+  const phase = status?.families[name]?.phase;
+  if (family === undefined || phase === undefined) return undefined;
+  const { objects, question, current } = family;
+  const annotations = annotationsOf(objects.signer ?? {});
+  const isMoving = objects.next !== undefined || question.due !== undefined || annotations[TURNED_ROUND] !== undefined;
+  if (isMoving || !['Steady', 'Retiring'].includes(phase)) return undefined;
+  const signs = `"${current.subject.commonName}" signs on every control-plane node, until ${current.notAfter.toISOString().slice(0, 10)}`;
+  const older = question.retiring.map(({ subject }) => `"${subject.commonName}"`).join(', ');
+  if (aim === 'retire') {
+    if (question.retiring.length > 0) {
+      const held = objects.signer && retirementHeldUp(objects.signer, now, clusterInfo);
+      return held === undefined ? undefined : [`${older} leaves by itself later: ${held}`];
+    }
+    if (status?.round !== undefined || status?.message.startsWith('waiting')) return undefined;
+    return [`${signs}; no older ${name} is in any file that an agent reports`];
+  }
+  if (aim === 'rotate' && question.retiring.length === 0) return undefined;
+  if (status?.round !== undefined) return undefined;
+  const took = annotations[TOOK];
+  return [
+    signs,
+    ...(aim === 'rotate' && took !== undefined ? [`it signed ${took} after it was made`] : []),
+    ...(older === ''
+      ? [`no other ${name} is in any file that an agent reports`]
+      : [
+          `${older} is still trusted, until its end or rotunda rotate ${name} --retire`,
+          ...(name === 'ca' ? ['hand out new copies of admin.conf before that: those of people are not seen'] : []),
+        ]),
+  ];
+}
