@@ -58,6 +58,7 @@ function directoryDisk(root: string): Disk {
         found && { kind: kindOf(found), mode: found.mode & 0o7777, uid: found.uid, gid: found.gid, size: found.size }
       );
     },
+    modifiedAt: async path => (await lstat(at(path))).mtime,
     linkText: path => readlink(at(path)),
     list: path => readdir(at(path)),
     async read(path, limit) {

@@ -15,6 +15,7 @@ const DIRECTORY_MODE = 0o755;
 export interface Disk {
   readonly keepsOwners: boolean;
   stat(path: string): Promise<FileStat | undefined>;
+  modifiedAt(path: string): Promise<Date>;
   linkText(path: string): Promise<string>;
   list(path: string): Promise<string[]>;
   read(path: string, limit: number): Promise<Buffer>;
@@ -76,6 +77,10 @@ export function filesOn(disk: Disk): HostFiles {
     },
     async stat(path) {
       return disk.stat((await resolve(path)).path);
+    },
+    async modifiedAt(path) {
+      const { path: real, kind } = await resolve(path, true);
+      return kind === undefined ? undefined : disk.modifiedAt(real);
     },
     async readLink(path) {
       const { path: real, kind } = await resolve(path);

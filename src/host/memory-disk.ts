@@ -4,11 +4,11 @@ import { type FileOwner, type FileStat, HostError, type HostFiles } from './port
 import { quoted } from './resolve.ts';
 
 /** The files of a host that exists only in memory. */
-export function memoryFiles(): HostFiles {
-  return filesOn(memoryDisk());
+export function memoryFiles(now: () => Date = () => new Date()): HostFiles {
+  return filesOn(memoryDisk(now));
 }
 
-type Entry = { mode: number; uid: number; gid: number } & (
+type Entry = { mode: number; uid: number; gid: number; modifiedAt: Date } & (
   | { kind: 'file'; content: Buffer }
   | { kind: 'directory' }
   | { kind: 'symlink'; target: string }
@@ -16,8 +16,9 @@ type Entry = { mode: number; uid: number; gid: number } & (
 
 const ROOT_OWNER: FileOwner = { uid: 0, gid: 0 };
 
-function memoryDisk(): Disk {
-  const entries = new Map<string, Entry>([['/', { kind: 'directory', mode: 0o755, ...ROOT_OWNER }]]);
+function memoryDisk(now: () => Date): Disk {
+  const root: Entry = { kind: 'directory', mode: 0o755, ...ROOT_OWNER, modifiedAt: now() };
+  const entries = new Map<string, Entry>([['/', root]]);
   const watchers = new Set<(path: string) => void>();
 
   function set(path: string, entry: Entry): void {
@@ -46,6 +47,11 @@ function memoryDisk(): Disk {
       const { kind, mode, uid, gid } = entry;
       return { kind, mode, uid, gid, size: kind === 'file' ? entry.content.length : 0 };
     },
+    async modifiedAt(path) {
+      const entry = entries.get(path);
+      if (entry === undefined) throw new HostError('io', `${quoted(path)} does not exist`);
+      return entry.modifiedAt;
+    },
     linkText: async path => get(path, 'symlink').target,
     list: async path => childrenOf(path).map(child => posix.basename(child)),
     async read(path, limit) {
@@ -54,13 +60,14 @@ function memoryDisk(): Disk {
       throw new HostError('too-large', `${quoted(path)} has ${content.length} bytes; expected at most ${limit}`);
     },
     async replace(path, content, mode, owner = ROOT_OWNER) {
-      set(path, { kind: 'file', content: Buffer.from(content), mode, uid: owner.uid, gid: owner.gid });
+      const { uid, gid } = owner;
+      set(path, { kind: 'file', content: Buffer.from(content), mode, uid, gid, modifiedAt: now() });
     },
     async replaceByLink(path, target) {
-      set(path, { kind: 'symlink', target, mode: 0o777, ...ROOT_OWNER });
+      set(path, { kind: 'symlink', target, mode: 0o777, ...ROOT_OWNER, modifiedAt: now() });
     },
     async makeDirectory(path, mode, owner = ROOT_OWNER) {
-      set(path, { kind: 'directory', mode, uid: owner.uid, gid: owner.gid });
+      set(path, { kind: 'directory', mode, uid: owner.uid, gid: owner.gid, modifiedAt: now() });
     },
     async copy(from, to) {
       set(to, { ...get(from, 'file') });

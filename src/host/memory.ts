@@ -6,12 +6,14 @@ export interface MemoryHostOptions extends HostHooks {
   readonly os?: HostOs;
   /** Undefined on purpose: a machine without a package database. */
   readonly packages?: HostPackages | undefined;
+  /** What its files go by; the time of this machine when absent. */
+  readonly now?: (() => Date) | undefined;
 }
 
 /** A host in memory. `asked` lists what was asked of services, in order. */
 export function memoryHost(options: MemoryHostOptions = {}): Host & { readonly asked: string[] } {
   const asked: string[] = [];
-  const host = hostOnDisk({ ...options, files: memoryFiles(), record: line => void asked.push(line) });
+  const host = hostOnDisk({ ...options, files: memoryFiles(options.now), record: line => void asked.push(line) });
   return { ...host, asked };
 }
 
@@ -27,6 +29,7 @@ const READING = new Set([
   'describe',
   'files.read',
   'files.stat',
+  'files.modifiedAt',
   'files.readLink',
   'files.list',
   'files.watch',

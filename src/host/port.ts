@@ -57,6 +57,8 @@ export interface HostFiles {
   read(path: string, limit?: number): Promise<Buffer | undefined>;
   /** What is at the path itself; a symbolic link is not followed. */
   stat(path: string): Promise<FileStat | undefined>;
+  /** When the content was last written, links followed; undefined where there is nothing. */
+  modifiedAt(path: string): Promise<Date | undefined>;
   /** Text of a symbolic link. */
   readLink(path: string): Promise<string | undefined>;
   /** Names in a directory, sorted; undefined when there is none. */

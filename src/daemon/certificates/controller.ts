@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfigMap, Node } from 'kubernetes-types/core/v1.d.ts';
 import { Controller } from '../../controller/controller.ts';
+import { FileWatch } from '../../controller/file-watch.ts';
 import type { Log } from '../../controller/log.ts';
 import type { ControllerMetrics } from '../../controller/metrics.ts';
 import { ONLY_KEY, type ReconcileContext, type Result } from '../../controller/reconcile.ts';
@@ -24,7 +25,6 @@ import type { ShakeHands } from './api-trust.ts';
 import { type CertificateCaches, certificateCaches } from './caches.ts';
 import { acknowledgement, decideCertificateSync, receiptsSaid, UNKNOWN_NODE_AGAIN_MS } from './decide.ts';
 import { type CertificateOutcome, ensureCertificates } from './ensure.ts';
-import { FileWatch } from './file-watch.ts';
 import { decideOnConnectionError, KubeletRestart } from './kubelet.ts';
 import {
   BOOTSTRAP_KUBECONFIG,

@@ -1,18 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
-import { ONLY_KEY } from '../../controller/reconcile.ts';
-import type { Trigger } from '../../controller/trigger.ts';
-import type { HostFiles } from '../../host/port.ts';
+import { ONLY_KEY } from './reconcile.ts';
+import type { Trigger } from './trigger.ts';
+
+/** Whatever can tell of changes of files. */
+interface WatchedFiles {
+  watch(paths: readonly string[], changed: (path: string) => void, signal: AbortSignal): Promise<void>;
+}
 
 /** Asks for a pass when one of some files may have changed; which files these are may change too. */
 export class FileWatch implements Trigger {
   readonly synced: Promise<void> = Promise.resolve();
-  readonly #files: HostFiles;
+  readonly #files: WatchedFiles;
   readonly #onError: (error: unknown) => void;
   #paths: readonly string[];
   #watching: AbortController | undefined;
   #enqueue: ((key: string) => void) | undefined;
 
-  constructor(files: HostFiles, paths: readonly string[], onError: (error: unknown) => void) {
+  constructor(files: WatchedFiles, paths: readonly string[], onError: (error: unknown) => void) {
     this.#files = files;
     this.#paths = paths;
     this.#onError = onError;
