@@ -14,6 +14,7 @@ import { addExplain } from './explain/command.ts';
 import { addGet } from './get/command.ts';
 import { addGraph } from './graph/command.ts';
 import { addHandOverVerbs } from './hand-overs/command.ts';
+import { addKubeadmAgent } from './kubeadm-agent/command.ts';
 import { addKubeadmOperator } from './kubeadm-operator/command.ts';
 import { addMonitor } from './monitor/command.ts';
 import { addNodePrograms } from './node/command.ts';
@@ -57,6 +58,7 @@ export function buildProgram(calledAs: string = process.argv[1] ?? ''): Command 
   addOperators(program);
   addKubeadmOperator(program);
   addMachineConfigDaemon(program);
+  addKubeadmAgent(program);
   addNodePrograms(program);
   return program;
 }
