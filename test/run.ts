@@ -8,6 +8,7 @@ import { cpus } from 'node:os';
 import { resolve } from 'node:path';
 import { type Counts, sum, writeCounts } from './runner/counts.ts';
 import { runApart } from './runner/run-apart.ts';
+import { allowEnoughWatchers } from './tools/watchers.ts';
 
 /** Longest time one test file may take, in milliseconds; with a real control plane there is more to wait for. */
 const FILE_TIMEOUT_MS = 20 * 60_000;
@@ -65,6 +66,7 @@ const crossing = onlyUnit
   : longestFirst(filesOf(['test/*/**/*.test.ts']).filter(file => !unit.includes(file) && isWanted(file)));
 const rigs = crossing.filter(file => file.startsWith(CLUSTERS_OF_KUBEADM));
 crossing.splice(0, crossing.length, ...crossing.filter(file => !rigs.includes(file)));
+if (!onlyUnit) allowEnoughWatchers();
 // Tests beside the code share one process, which is fast; those that cross rooms get a process each. Most of what those do is to wait.
 const lanes = Array.from({ length: FILES_PER_CORE * cpus().length }, async (_, lane) => {
   // A cluster of kubeadm is a machine room: one at a time.

@@ -1,9 +1,10 @@
 /** What a machine of the rig boots from: Debian with containerd, the units beside this file, the programs of Kubernetes. */
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Binaries } from '../../cluster/binaries.ts';
 import { debianRoot } from '../../tools/debian-root.ts';
 import { type BootOptions, type Machine, MachineRoom } from '../../tools/nspawn.ts';
+import { allowEnoughWatchers } from '../../tools/watchers.ts';
 import { linkImages, type RigImages } from './rig-images.ts';
 import type { Place } from './rig-network.ts';
 
@@ -39,10 +40,6 @@ const ENABLED = ['rig-node.service', 'kubelet.service'];
 const ALMIGHTY = ['--capability=all', '--bind=/dev/kmsg'];
 const ENVIRONMENT = { SYSTEMD_SECCOMP: '0', SYSTEMD_NSPAWN_API_VFS_WRITABLE: '1' };
 
-/** Every systemd, containerd and kubelet watches files, and all of root's on this machine count together. The usual 128 are few. */
-const WATCHERS = '/proc/sys/fs/inotify/max_user_instances';
-const ENOUGH_WATCHERS = 1024;
-
 /** The root directory of all machines; fetches and builds it where it is not there yet. */
 export function rigRoot(): Promise<string> {
   return debianRoot(PACKAGES, FINISH);
@@ -56,7 +53,7 @@ export class RigRoom extends MachineRoom {
   constructor(root: string, { kubeadm, kubelet }: Binaries, readOnly: Readonly<Record<string, string>>) {
     super(root);
     // A containerd that may not watch says so in its log, and has no answer for the kubelet.
-    if (Number(readFileSync(WATCHERS, 'utf8')) < ENOUGH_WATCHERS) writeFileSync(WATCHERS, String(ENOUGH_WATCHERS));
+    allowEnoughWatchers();
     this.#os = this.layer('os');
     cpSync(FILES, this.#os, { recursive: true });
     for (const unit of ENABLED) {
