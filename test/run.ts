@@ -12,7 +12,7 @@ import { allowEnoughWatchers } from './tools/watchers.ts';
 
 /** Longest time one test file may take, in milliseconds; with a real control plane there is more to wait for. */
 const FILE_TIMEOUT_MS = 20 * 60_000;
-const REAL_FILE_TIMEOUT_MS = 30 * 60_000;
+const REAL_FILE_TIMEOUT_MS = 45 * 60_000;
 
 /** Longest time all of them may take: who waits for the last line gets it, with the names of the files that are to blame for its late coming. */
 const WHOLE_TIMEOUT_MS = 40 * 60_000;

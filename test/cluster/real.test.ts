@@ -32,12 +32,11 @@ const RECOVERY_LEAF = 'localhost-recovery-serving-certkey';
 const QUICK_DAYS = 15;
 const OWN_ROTATIONS = 1;
 const ROUNDS = 3;
-const LIMIT_MS = seconds(1500);
 
 const binaries = findBinaries(['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler']);
 const skip = 'missing' in binaries ? binaries.missing : false;
 
-describe('a cluster that serves itself', { skip, timeout: LIMIT_MS }, () => {
+describe('a cluster that serves itself', { skip }, () => {
   let cluster: RealCluster;
   before(async () => {
     cluster = new RealCluster();
