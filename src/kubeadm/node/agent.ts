@@ -71,6 +71,8 @@ export class KubeadmAgent {
   readonly #wanted: Informer<ConfigMap>;
   readonly #nodes: Informer<Node>;
   readonly #pods: Informer<Pod>;
+  /** What was seen in this pass, as long as nothing has been changed since. */
+  #seen: NodeSight | undefined;
   #waiting: { readonly for: string; readonly since: Date } | undefined;
 
   constructor(options: KubeadmAgentOptions) {
@@ -140,6 +142,7 @@ export class KubeadmAgent {
     let problem: string | undefined;
     let failure: unknown;
     let outcome: Outcome | undefined;
+    this.#seen = undefined;
     try {
       const isInRound = wanted !== undefined && wanted.round !== done;
       outcome = await this.#rescue(isInRound, context);
@@ -162,8 +165,11 @@ export class KubeadmAgent {
   async #rescue(isInRound: boolean, context: ReconcileContext): Promise<Outcome | undefined> {
     let sight = await this.#look();
     if (sight.faults.length > 0) return undefined;
-    for (const begun of sight.begun) await endPair(this.#options.host.files, begun);
-    if (sight.begun.length > 0) sight = await this.#look();
+    if (sight.begun.length > 0) {
+      this.#seen = undefined;
+      for (const begun of sight.begun) await endPair(this.#options.host.files, begun);
+      sight = await this.#look();
+    }
     for (let count = 0; count < MOST_STEPS; count++) {
       const steps = decideRescue(sight, this.#options.clock.now(), isInRound);
       if (steps.length === 0) return undefined;
@@ -203,6 +209,7 @@ export class KubeadmAgent {
   async #carryOut(sight: NodeSight, steps: readonly Step[], context: ReconcileContext): Promise<boolean> {
     const { host, keys, clock, kube, nodeKube } = this.#options;
     const now = clock.now();
+    this.#seen = undefined;
     for (const step of steps) {
       context.log.info({ step: stepText(step) }, 'changing the node');
       const isDone = await carryOut(sight, step, {
@@ -230,9 +237,9 @@ export class KubeadmAgent {
     return `waiting since ${since.toISOString()}: ${outcome.for}`;
   }
 
-  #look(): Promise<NodeSight> {
+  async #look(): Promise<NodeSight> {
     const { host, places, nodeName } = this.#options;
-    return lookAtNode({ host, places, nodeName, pods: this.#pods.list() });
+    return (this.#seen ??= await lookAtNode({ host, places, nodeName, pods: this.#pods.list() }));
   }
 
   /** Writes the report where it says something else. */

@@ -117,18 +117,16 @@ function membersIn(body: string): { readonly name: string; readonly urls: readon
   const answer = parsed(body);
   const members = isFields(answer) ? answer['members'] : undefined;
   if (!Array.isArray(members) || members.length === 0 || members.length > MOST_MEMBERS) return undefined;
-  return members
-    .filter(isFields)
-    .flatMap(({ name, clientURLs, isLearner }) =>
-      isLearner === true
-        ? []
-        : [
-            {
-              name: typeof name === 'string' ? name : '',
-              urls: Array.isArray(clientURLs) ? urlsIn(clientURLs.join(',')) : [],
-            },
-          ],
-    );
+  return members.filter(isFields).flatMap(({ name, clientURLs, isLearner }) =>
+    isLearner === true
+      ? []
+      : [
+          {
+            name: typeof name === 'string' ? name : '',
+            urls: Array.isArray(clientURLs) ? urlsIn(clientURLs.join(',')) : [],
+          },
+        ],
+  );
 }
 
 function parsed(body: string): unknown {

@@ -17,7 +17,7 @@ import { digestOf, type FileText, NodeFault, readFileText } from './file-text.ts
 import { KubeconfigText } from './kubeconfig-text.ts';
 import { belongsTo, signerOf } from './leaf.ts';
 import { ManifestText } from './manifest-text.ts';
-import { begunPair } from './pair.ts';
+import { begunPairs, type PairFiles } from './pair.ts';
 import {
   KUBECONFIGS,
   KUBELET_CLIENT,
@@ -31,7 +31,6 @@ import {
 } from './places.ts';
 import { kubeletStartedAt, runningPods } from './running.ts';
 import {
-  type BegunPair,
   COMPONENTS,
   type Component,
   type KubeconfigFile,
@@ -121,7 +120,7 @@ export async function lookAtNode({ host, places, nodeName, pods }: LookOptions):
     before,
     own: await ownFolder(files, places),
     published: new Set(),
-    begun: await begunPairs(files, places, signers, signing, leaves, attempt),
+    begun: (await attempt(() => begunPairs(files, pairsOf(places, signers, signing, leaves)))) ?? [],
     faults,
   };
 }
@@ -312,30 +311,25 @@ async function beforeCopies(
   return found;
 }
 
-async function begunPairs(
-  files: HostFiles,
+/** Every pair that this agent writes. */
+function pairsOf(
   places: Places,
   signers: NodeSight['signers'],
   signing: SignerFiles | undefined,
   leaves: NodeSight['leaves'],
-  attempt: Attempt,
-): Promise<BegunPair[]> {
-  const pairs: { place: PairPlace; certificate: FileText | undefined; key: FileText | undefined }[] = [
-    ...KUBEADM_SIGNERS.map(({ name }) => {
-      const there = signers.get(name);
-      return { place: signerPlace(places, name), certificate: there?.file, key: there?.keyFile };
-    }),
-    { place: places.signing, certificate: signing?.file, key: signing?.keyFile },
-    ...[...leaves.values()].flatMap(({ place, file, keyFile }) =>
-      place === undefined ? [] : [{ place, certificate: file, key: keyFile }],
-    ),
+): PairFiles[] {
+  return [
+    ...KUBEADM_SIGNERS.map(({ name }) => pairFiles(signerPlace(places, name), signers.get(name))),
+    pairFiles(places.signing, signing),
+    ...[...leaves.values()].flatMap(leaf => (leaf.place === undefined ? [] : [pairFiles(leaf.place, leaf)])),
   ];
-  const begun: BegunPair[] = [];
-  for (const { place, ...there } of pairs) {
-    const found = await attempt(() => begunPair(files, place, there));
-    if (found !== undefined) begun.push(found);
-  }
-  return begun;
+}
+
+function pairFiles(
+  place: PairPlace,
+  there: { readonly file: FileText; readonly keyFile: FileText | undefined } | undefined,
+): PairFiles {
+  return { place, there: { certificate: there?.file, key: there?.keyFile } };
 }
 
 async function ownFolder(files: HostFiles, { own, before }: Places): Promise<NodeSight['own']> {

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import type { FileOwner, HostFiles } from '../../host/port.ts';
 import { isPkiError } from '../../pki/error.ts';
 import { certificatesIn, readPrivateKey } from '../../pki/pem.ts';
@@ -37,13 +38,30 @@ export async function placePair(files: HostFiles, place: PairPlace, pair: NewPai
   await files.rename(`${real.certificate}${BEGUN}`, real.certificate);
 }
 
-/** Whether a change of this pair was begun, and how far it came. */
-export async function begunPair(
-  files: HostFiles,
-  place: PairPlace,
-  there: NewPair['files'],
-): Promise<BegunPair | undefined> {
-  const real = realOf(place, there);
+export interface PairFiles {
+  readonly place: PairPlace;
+  readonly there: NewPair['files'];
+}
+
+/** Of which of these pairs a change was begun, and how far it came. */
+export async function begunPairs(files: HostFiles, pairs: readonly PairFiles[]): Promise<BegunPair[]> {
+  const reals = pairs.map(({ place, there }) => realOf(place, there));
+  const folders = new Set(reals.flatMap(({ certificate, key }) => [posix.dirname(certificate), posix.dirname(key)]));
+  const beside = new Set<string>();
+  for (const folder of folders) {
+    for (const name of (await files.list(folder)) ?? []) beside.add(posix.join(folder, name));
+  }
+  const found: BegunPair[] = [];
+  for (const [index, { there }] of pairs.entries()) {
+    const real = reals[index] as PairPlace;
+    if (!beside.has(`${real.certificate}${BEGUN}`) && !beside.has(`${real.key}${BEGUN}`)) continue;
+    const begun = await begunPair(files, real, there);
+    if (begun !== undefined) found.push(begun);
+  }
+  return found;
+}
+
+async function begunPair(files: HostFiles, real: PairPlace, there: NewPair['files']): Promise<BegunPair | undefined> {
   const certificate = await readFileText(files, `${real.certificate}${BEGUN}`);
   const key = await readFileText(files, `${real.key}${BEGUN}`);
   if (certificate === undefined && key === undefined) return undefined;
