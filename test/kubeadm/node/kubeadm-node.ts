@@ -3,6 +3,8 @@ import { posix } from 'node:path';
 import { type MemoryHostOptions, memoryHost } from '../../../src/host/memory.ts';
 import type { Host } from '../../../src/host/port.ts';
 import { days } from '../../../src/kube/duration.ts';
+import type { Kube } from '../../../src/kube/port.ts';
+import { SECRETS } from '../../../src/kube/resource.ts';
 import { KUBEADM_CHAINS, KUBEADM_SIGNERS, type KubeadmChain, type SignerName } from '../../../src/kubeadm/chains.ts';
 import { renewLeaf } from '../../../src/kubeadm/node/leaf.ts';
 import type { CertificateAndKey } from '../../../src/pki/authority.ts';
@@ -29,6 +31,18 @@ export async function clusterSigners(now: Date): Promise<Signers> {
 export async function newSigner(commonName: string, now: Date, validityDays = 3650): Promise<CertificateAndKey> {
   const keys = seededKeys(`ca ${commonName}`);
   return issueSigner({ keys, now, commonName, lifetimeMs: days(validityDays), algorithm: 'P-256' });
+}
+
+/** The CAs that are to sign next, with their pairs in Secrets as the operator leaves them. */
+export async function publishNext(kube: Kube, now: Date): Promise<Signers> {
+  const found = {} as Record<SignerName, CertificateAndKey>;
+  for (const { name, commonName } of KUBEADM_SIGNERS) {
+    const { chain, key } = (found[name] = await newSigner(`${commonName}@1`, now));
+    const data = { 'tls.crt': base64(encodeCertificates(chain)), 'tls.key': base64(encodePrivateKey(key)) };
+    const metadata = { namespace: 'rotunda-pki', name: `${name}-next` };
+    await kube.create(SECRETS, { metadata, type: 'kubernetes.io/tls', data });
+  }
+  return found;
 }
 
 export interface NodeFilesOptions {

@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import { CONFIG_MAPS, SECRETS } from '../../../src/kube/resource.ts';
 import { KUBEADM_CHAINS } from '../../../src/kubeadm/chains.ts';
 import type { CertificateAndKey } from '../../../src/pki/authority.ts';
-import { encodeCertificates, encodePrivateKey, readCertificates } from '../../../src/pki/pem.ts';
-import { KUBELET_PEM, manifest, newSigner, PKI, snapshot, tokenKey } from './kubeadm-node.ts';
-import { NOW, type Scene, withScene } from './scene.ts';
+import { readCertificates } from '../../../src/pki/pem.ts';
+import { KUBELET_PEM, manifest, PKI, publishNext, snapshot, tokenKey } from './kubeadm-node.ts';
+import { NOW, withScene } from './scene.ts';
 
 const ALL = Object.fromEntries(KUBEADM_CHAINS.map(({ name }) => [name, NOW.toISOString()]));
 const FOLDERS = ['/etc/kubernetes', '/var/lib/kubelet'];
@@ -104,7 +104,7 @@ test('a hand-over of every CA, from separating the roles to putting them togethe
     const agent = scene.run();
     const { signers } = scene;
     await scene.whole();
-    const next = await nextSigners(scene);
+    const next = await publishNext(scene.kube, NOW);
     const old = { ca: signers.ca, 'etcd-ca': signers['etcd-ca'], 'front-proxy-ca': signers['front-proxy-ca'] };
     const wanted = (pick: (name: keyof typeof old) => readonly CertificateAndKey[]) =>
       Object.fromEntries(
@@ -178,7 +178,7 @@ test('a hand-over that is taken back leaves every byte and every mode as it was 
     const before = await snapshot(scene.host, ...FOLDERS);
     const agent = scene.run();
     await scene.whole();
-    const next = await nextSigners(scene);
+    const next = await publishNext(scene.kube, NOW);
     const { ca, 'etcd-ca': etcd } = scene.signers;
     await scene.want({
       round: '1',
@@ -213,7 +213,7 @@ test('a leaf that was renewed in the meantime is not lost when a hand-over is ta
     const agent = scene.run();
     await scene.whole();
     const before = await scene.text('/etc/kubernetes/admin.conf');
-    const next = await nextSigners(scene);
+    const next = await publishNext(scene.kube, NOW);
     const { ca } = scene.signers;
     await scene.want({ round: '1', isSeparate: true, signers: { ca: scene.signer(ca, next.ca) } });
     await scene.done('1');
@@ -264,7 +264,7 @@ test('a worker gets both CAs, and later a certificate that it has asked for', as
   await withScene({ role: 'worker' }, async scene => {
     const agent = scene.run();
     const report = await scene.whole();
-    const next = await nextSigners(scene);
+    const next = await publishNext(scene.kube, NOW);
     const { ca } = scene.signers;
     await scene.want({ round: '1', signers: { ca: scene.signer(ca, next.ca) } });
     const told = await scene.done('1');
@@ -282,24 +282,3 @@ test('a worker gets both CAs, and later a certificate that it has asked for', as
     await agent.stop();
   });
 });
-
-/** Their pairs are in Secrets, as the operator leaves them. */
-async function nextSigners(scene: Scene) {
-  const found = {
-    ca: await newSigner('kubernetes@1', NOW),
-    'etcd-ca': await newSigner('etcd-ca@1', NOW),
-    'front-proxy-ca': await newSigner('front-proxy-ca@1', NOW),
-  };
-  for (const [name, { chain, key }] of Object.entries(found)) {
-    const data = {
-      'tls.crt': Buffer.from(encodeCertificates(chain)).toString('base64'),
-      'tls.key': Buffer.from(encodePrivateKey(key)).toString('base64'),
-    };
-    await scene.kube.create(SECRETS, {
-      metadata: { namespace: 'rotunda-pki', name: `${name}-next` },
-      type: 'kubernetes.io/tls',
-      data,
-    });
-  }
-  return found;
-}
