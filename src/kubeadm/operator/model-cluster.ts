@@ -42,7 +42,7 @@ export class ModelCluster {
   readonly waived = new Map<string, string>();
   readonly pairs = new Map<SignerName, CertificateAndKey>();
   pods: readonly Pod[] = [];
-  /** Who was waived, and may have missed something. */
+  /** Who was waived or has just joined, and may have missed something. */
   readonly #late = new Set<string>();
   /** What informers of the operator know of nodes: may be behind. */
   #known: readonly Node[] = [];
@@ -120,6 +120,8 @@ export class ModelCluster {
       KUBEADM_SIGNERS.map(({ name: signer }) => [signer, first?.cas[signer]?.[0] ?? this.ca(signer)]),
     );
     this.nodes.set(name, new ModelNode(name, role, cas, this.now()));
+    // It may have been given the files of an hour ago: it gets those of now before it counts (spec 80, 8).
+    this.#late.add(name);
     this.tell(`${name} joins`);
   }
 
@@ -297,20 +299,11 @@ export class ModelCluster {
     this.check();
   }
 
-  /** Nobody who is up refuses what anybody who is up shows (spec 90, HO-2 and HO-3). */
+  /** Nobody who is up refuses what anybody who is up shows (spec 90, HO-2 and HO-3); who is late counts once everything is at rest. */
   check(): void {
-    const up = [...this.nodes.values()].filter(({ isUp, name }) => isUp && !this.#late.has(name));
-    const verifiers = up.flatMap(node => node.trusts());
-    for (const node of up) {
-      for (const [name, { issuer }] of node.leaves) {
-        const signer = KUBEADM_CHAINS.find(chain => chain.name === name)?.signer;
-        const refusing = verifiers.find(
-          ({ signer: of, cas }) => of === signer && !cas.some(ca => signingKey(ca) === signingKey(issuer)),
-        );
-        if (refusing !== undefined)
-          throw new Error(`${refusing.who} refuses ${name} of ${node.name}, signed by ${issuer.subject.commonName}`);
-      }
-    }
+    const counted = [...this.nodes.values()].filter(({ isUp, name }) => isUp && !this.#late.has(name));
+    const refusal = refusalBetween(counted, counted);
+    if (refusal !== undefined) throw new Error(refusal);
   }
 
   /** Never two control-plane nodes at work at the same time (KA-6). */
@@ -377,6 +370,21 @@ export class ModelCluster {
 }
 
 class Killed extends Error {}
+
+function refusalBetween(verifiers: readonly ModelNode[], presenters: readonly ModelNode[]): string | undefined {
+  const trusts = verifiers.flatMap(node => node.trusts());
+  for (const node of presenters) {
+    for (const [name, { issuer }] of node.leaves) {
+      const signer = KUBEADM_CHAINS.find(chain => chain.name === name)?.signer;
+      const refusing = trusts.find(
+        ({ signer: of, cas }) => of === signer && !cas.some(ca => signingKey(ca) === signingKey(issuer)),
+      );
+      if (refusing !== undefined)
+        return `${refusing.who} refuses ${name} of ${node.name}, signed by ${issuer.subject.commonName}`;
+    }
+  }
+  return undefined;
+}
 
 function detailOf(object: KubeObject): string {
   const wanted = decodeWanted(object as ConfigMap);
