@@ -341,16 +341,15 @@ interface Outcome {
 
 const SILENT = { event: () => {} };
 
-/** Only the first families in the order of the table that is due, or the one that has begun, goes on: never two at once. */
+/** One family at a time: the first that has begun, else the first that is due; undefined: it is the turn of this one. */
 function busyBeside(family: FamilyState, families: readonly FamilyState[]): string | undefined {
-  const others = families.filter(({ name }) => name !== family.name);
-  const begun = others.find(({ objects, question }) => {
+  const begun = families.find(({ objects, question }) => {
     const isSigning = question.retiring.length > 0 && !question.isShown;
     return objects.next !== undefined || isSigning || question.leaves.some(({ isOfCurrent }) => !isOfCurrent);
   });
-  if (begun !== undefined) return begun.name;
-  const due = families.find(({ question, hasKey }) => hasKey && (question.due !== undefined || question.isTurnedRound));
-  return due === undefined || due.name === family.name ? undefined : due.name;
+  const isDue = ({ question, hasKey }: FamilyState) => hasKey && (question.due !== undefined || question.isTurnedRound);
+  const turn = begun ?? families.find(isDue);
+  return turn === undefined || turn.name === family.name ? undefined : turn.name;
 }
 
 function sightOf({ name, current, question }: FamilyState, plan: FamilyPlan | undefined): FamilySight {
