@@ -1,4 +1,5 @@
 import { Argument, type Command } from 'commander';
+import type { SignerName } from '../../kubeadm/chains.ts';
 import { type ClusterFlags, withClusterFlags } from '../cluster-flags.ts';
 import { withExamples } from '../examples.ts';
 
@@ -10,15 +11,14 @@ export interface RotateFlags extends ClusterFlags {
   readonly yes?: boolean | undefined;
 }
 
-export const ROTATABLE = ['ca', 'front-proxy-ca', 'etcd-ca', 'service-account-keys'] as const;
-export type Rotatable = (typeof ROTATABLE)[number];
+const ROTATABLE: readonly SignerName[] = ['ca', 'front-proxy-ca', 'etcd-ca'];
 
-/** `rotunda rotate`: another CA for an adopted kubeadm cluster (spec 80, 6 and 7). */
+/** `rotunda rotate`: another CA for an adopted kubeadm cluster (spec 80, 6). */
 export function addRotate(program: Command): void {
   const command = withClusterFlags(
     program
       .command('rotate')
-      .summary('replace a CA of a cluster that kubeadm made, or its service-account keys')
+      .summary('replace a CA of a cluster that kubeadm made')
       .description(
         'A new CA is made known everywhere first; it signs only when everybody has loaded it, and the one before it stays trusted until its end\n' +
           'or until --retire. Shows what will happen where, asks, and follows. It may be stopped and run again at any time: the operator goes\n' +
@@ -31,7 +31,7 @@ export function addRotate(program: Command): void {
     .option('--retire', 'take what is older out of all files, once nothing shows it any more')
     .option('--no-follow', 'ask for it and return')
     .option('-y, --yes', 'do not ask')
-    .action(async (what: Rotatable, flags: RotateFlags) => {
+    .action(async (what: SignerName, flags: RotateFlags) => {
       const { runRotate } = await import('./run.ts');
       await runRotate(what, flags);
     });

@@ -1,11 +1,12 @@
 import { createInterface } from 'node:readline/promises';
 import { floorToMs, parseRfc3339 } from '../../kube/time.ts';
+import type { SignerName } from '../../kubeadm/chains.ts';
 import { FirstSeen, podTrust } from '../../kubeadm/operator/older-pods.ts';
 import { withCluster } from '../cluster.ts';
 import { confirm } from '../confirm.ts';
 import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
-import type { Rotatable, RotateFlags } from './command.ts';
+import type { RotateFlags } from './command.ts';
 import { type Aim, follow } from './follow.ts';
 import { wrap } from './lines.ts';
 import { planText } from './plan.ts';
@@ -16,10 +17,9 @@ const REQUESTS = { rotate: rotationRequest, 'take-back': takeBackRequest, retire
 /** A leader renews its lease more often than this. */
 const SILENT_MS = 150_000;
 
-export async function runRotate(what: Rotatable, flags: RotateFlags): Promise<void> {
+export async function runRotate(what: SignerName, flags: RotateFlags): Promise<void> {
   if ([flags.plan, flags.retire, flags.takeBack].filter(Boolean).length > 1)
     throw new UsageError('--plan, --retire and --take-back exclude each other');
-  if (what === 'service-account-keys') throw new UsageError('service-account-keys cannot be rotated yet');
   const aim: Aim = flags.retire ? 'retire' : flags.takeBack ? 'take-back' : 'rotate';
   await withCluster(flags, async ({ kube }) => {
     const scene = await readScene(kube, new Date());
