@@ -1,18 +1,32 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 
 export interface ImageContent {
   /** Programs of this machine; they come into `/bin`, with the libraries that they need. */
   readonly programs: readonly string[];
-  /** What the first program is given. */
+  /** Folders of this machine: path there, path here. */
+  readonly folders?: Readonly<Record<string, string>>;
+  /** What it always begins with; else that is the first program. */
+  readonly entrypoint?: readonly string[];
+  /** What follows, or what the first program is given. */
   readonly args?: readonly string[];
 }
 
 /** Writes a container image with a root file system of our own, as `ctr images import` takes it. */
-export function writeImage(path: string, name: string, { programs, args = [] }: ImageContent): void {
+export function writeImage(path: string, name: string, content: ImageContent): void {
+  const { programs, folders = {}, entrypoint, args = [] } = content;
   const work = mkdtempSync(join(tmpdir(), 'rotunda-image-'));
   try {
     const root = join(work, 'root');
@@ -20,6 +34,7 @@ export function writeImage(path: string, name: string, { programs, args = [] }: 
       copyInto(root, program, join('/bin', basename(program)));
       for (const library of librariesOf(program)) copyInto(root, library, library);
     }
+    for (const [there, here] of Object.entries(folders)) cpSync(here, join(root, there), { recursive: true });
     execFileSync('tar', ['-C', root, '-cf', join(work, 'layer.tar'), '.']);
     const layout = join(work, 'layout');
     mkdirSync(join(layout, 'blobs/sha256'), { recursive: true });
@@ -31,10 +46,14 @@ export function writeImage(path: string, name: string, { programs, args = [] }: 
     const addJson = (value: object) => add(Buffer.from(JSON.stringify(value)));
     const oci = 'application/vnd.oci.image';
     const layer = { mediaType: `${oci}.layer.v1.tar`, ...add(readFileSync(join(work, 'layer.tar'))) };
+    const begin =
+      entrypoint === undefined
+        ? { Cmd: [`/bin/${basename(programs[0] as string)}`, ...args] }
+        : { Entrypoint: entrypoint, Cmd: args };
     const config = {
       architecture: process.arch === 'x64' ? 'amd64' : process.arch,
       os: 'linux',
-      config: { Cmd: [`/bin/${basename(programs[0] as string)}`, ...args], Env: ['PATH=/bin'] },
+      config: { ...begin, Env: ['PATH=/bin'] },
       rootfs: { type: 'layers', diff_ids: [layer.digest] },
     };
     const manifest = addJson({

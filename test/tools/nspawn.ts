@@ -154,6 +154,7 @@ export class Machine {
   /** Switches it on; when it reboots it is started again. */
   start(): void {
     this.boots++;
+    this.#isStopping = false;
     const launch = [LAUNCHER, this.#cgroup, this.#lower, this.#dir, `--machine=${this.name}`, ...this.#settings];
     // The first process dies with us, and the others with it.
     const started = spawn('setpriv', ['--pdeathsig', 'SIGKILL', 'sh', ...launch], {
@@ -207,7 +208,6 @@ export class Machine {
   /** Pulls the plug, and puts it in again. */
   async cutPower(): Promise<void> {
     await this.stop();
-    this.#isStopping = false;
     this.start();
   }
 

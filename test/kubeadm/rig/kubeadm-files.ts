@@ -7,6 +7,9 @@ export const SOCKET = 'unix:///run/containerd/containerd.sock';
 /** What kubeadm would rather have: another generation of cgroups, modules and a kernel configuration it can read. */
 export const TOLERATED = ['SystemVerification'];
 
+/** It would give up on a machine that is busy. */
+const PATIENCE = '9m0s';
+
 /** What `kubeadm init --config` is given on the first node. */
 export function initConfiguration(
   place: Place,
@@ -23,6 +26,11 @@ export function initConfiguration(
       nodeRegistration: { name: place.name, criSocket: SOCKET, ignorePreflightErrors: TOLERATED },
       // Their images would have to be fetched; nothing that is tested here asks for them.
       skipPhases: ['addon/kube-proxy', 'addon/coredns'],
+      timeouts: {
+        controlPlaneComponentHealthCheck: PATIENCE,
+        kubeletHealthCheck: PATIENCE,
+        kubernetesAPICall: PATIENCE,
+      },
     },
     {
       apiVersion: 'kubeadm.k8s.io/v1beta4',

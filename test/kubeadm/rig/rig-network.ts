@@ -6,7 +6,8 @@ import { ended } from '../../tools/child.ts';
 /** Where a node is in the network. */
 export interface Place {
   readonly name: string;
-  readonly index: number;
+  /** What its machine is called here, which makes up the name of its link as well. */
+  readonly machine: string;
   readonly address: string;
   /** Network of its pods. */
   readonly pods: string;
@@ -31,11 +32,13 @@ export class RigNetwork {
   /** `host:port` of the API, for everybody. */
   readonly endpoint: string;
   readonly #network: string;
+  readonly #number: number;
   readonly #servers: string[] = [];
   readonly #balancer: ReturnType<typeof fork>;
 
-  private constructor(bridge: string, network: string) {
-    this.bridge = bridge;
+  private constructor(number: number, network: string) {
+    this.bridge = bridgeOf(number);
+    this.#number = number;
     this.#network = network;
     this.endpoint = `${network}.1:${API_PORT}`;
     // What a test is run with is not for it.
@@ -44,13 +47,14 @@ export class RigNetwork {
 
   static async start(): Promise<RigNetwork> {
     removeStale();
-    const bridge = `${PREFIX}${process.pid}-${made++}`;
+    const number = made++;
+    const bridge = bridgeOf(number);
     const network = freeNetwork();
     ip('link', 'add', bridge, 'type', 'bridge');
     try {
       ip('address', 'add', `${network}.1/24`, 'dev', bridge);
       ip('link', 'set', bridge, 'up');
-      const started = new RigNetwork(bridge, network);
+      const started = new RigNetwork(number, network);
       const failed = once(started.#balancer, 'exit').then(() => Promise.reject(new Error('no load balancer')));
       await Promise.race([once(started.#balancer, 'message'), failed]);
       failed.catch(() => {});
@@ -71,7 +75,8 @@ export class RigNetwork {
       API_SERVICE,
       API: this.endpoint,
     };
-    return { name, index, address: this.#addressOf(index), pods: podsOf(index), environment };
+    const machine = `k${process.pid.toString(36)}-${this.#number}-${index}`;
+    return { name, machine, address: this.#addressOf(index), pods: podsOf(index), environment };
   }
 
   /** From now on it answers for the API. */
@@ -80,7 +85,15 @@ export class RigNetwork {
     this.#balancer.send(this.#servers);
   }
 
-  /** Ends it; machines are off by now. */
+  /**
+   * Takes the link of a machine that is off. The kernel keeps it for as long as a connection in there waits for an answer, which are
+   * minutes where the other side was switched off first.
+   */
+  unplug({ machine }: Place): void {
+    deleteLink(`vb-${machine}`);
+  }
+
+  /** Ends it; machines are off and unplugged by now. */
   async close(): Promise<void> {
     this.#balancer.disconnect();
     await ended(this.#balancer);
@@ -105,10 +118,28 @@ function freeNetwork(): string {
   throw new Error(`all networks of ${NETWORKS}.0.0/16 are taken`);
 }
 
-/** Bridges of those who could not clean up. */
+/** Bridges of those who could not clean up, with the links to them. */
 function removeStale(): void {
   const names = ip('-o', 'link', 'show', 'type', 'bridge').matchAll(new RegExp(`: (${PREFIX}(\\d+)-\\d+): `, 'g'));
-  for (const [, name = '', pid = ''] of names) if (!existsSync(`/proc/${pid}`)) ip('link', 'delete', name);
+  for (const [, name = '', pid = ''] of names) {
+    if (existsSync(`/proc/${pid}`)) continue;
+    const links = ip('-o', 'link', 'show', 'master', name).matchAll(/^\d+: ([^@:]+)/gm);
+    for (const [, link = ''] of links) deleteLink(link);
+    deleteLink(name);
+  }
+}
+
+/** It may go by itself in the same moment. */
+function deleteLink(name: string): void {
+  try {
+    ip('link', 'delete', name);
+  } catch (error) {
+    if (ip('-o', 'link').includes(` ${name}@`)) throw error;
+  }
+}
+
+function bridgeOf(number: number): string {
+  return `${PREFIX}${process.pid}-${number}`;
 }
 
 function ip(...words: string[]): string {

@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '../../tools/eventually.ts';
 import type { Machine, Ran } from '../../tools/nspawn.ts';
-import type { Place } from './rig-network.ts';
+import type { Place, RigNetwork } from './rig-network.ts';
 
 export type Role = 'control-plane' | 'worker';
 
@@ -25,12 +25,16 @@ export class RigNode {
   readonly role: Role;
   readonly address: string;
   readonly kubelet: RigKubelet;
+  readonly #place: Place;
+  readonly #network: RigNetwork;
   readonly #machine: Machine;
 
-  constructor({ name, address }: Place, role: Role, machine: Machine) {
-    this.name = name;
+  constructor(place: Place, role: Role, machine: Machine, network: RigNetwork) {
+    this.name = place.name;
     this.role = role;
-    this.address = address;
+    this.address = place.address;
+    this.#place = place;
+    this.#network = network;
     this.#machine = machine;
     this.kubelet = kubeletOf(this, machine);
   }
@@ -77,16 +81,22 @@ export class RigNode {
 
   /** Pulls the plug and puts it in again; resolves when its services have been started. */
   async cutPower(): Promise<void> {
-    await this.#machine.cutPower();
-    await this.booted();
+    await this.switchOff();
+    await this.switchOn();
   }
 
-  /** Switches it off; its disk stays. */
-  switchOff(): Promise<void> {
-    return this.#machine.stop();
+  /** Switches it off at once; its disk stays. */
+  async switchOff(): Promise<void> {
+    await this.#machine.stop();
+    this.#network.unplug(this.#place);
   }
 
-  async booted(): Promise<void> {
+  async switchOn(): Promise<void> {
+    this.#machine.start();
+    await this.#booted();
+  }
+
+  async #booted(): Promise<void> {
     await eventually(`${this.name} to boot`, async () => {
       if (this.#machine.ended !== undefined) throw new Error(this.#machine.ended);
       // Whoever enters too early meets a root that is still being made, and does not survive it.

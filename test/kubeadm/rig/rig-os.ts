@@ -76,7 +76,7 @@ export class RigRoom extends MachineRoom {
       settings: [...ALMIGHTY, `--network-bridge=${bridge}`, `--bind=${containers}:/var/lib/containerd`],
       environment: ENVIRONMENT,
     };
-    const machine = this.machine(`${bridge}-${place.index}`, options);
+    const machine = this.machine(place.machine, options);
     for (const [path, text] of Object.entries(filesOf(place, images.pause))) machine.put(path, text);
     return machine;
   }

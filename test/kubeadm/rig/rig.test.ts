@@ -6,11 +6,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { NODES, PODS } from '../../../src/kube/resource.ts';
+import { KUBERNETES_VERSION } from '../../../src/local/real/built-programs.ts';
 import type { ExpirationRow } from '../../cluster/kubeadm-program.ts';
 import { eventuallyDespiteErrors as eventually } from '../../tools/eventually.ts';
 import { type Rig, rigProblem, startRig } from './rig.ts';
 import type { RigNode } from './rig-node.ts';
+import { addRotundaImage } from './rotunda-image.ts';
 
+const ROTUNDA = 'localhost/rotunda:test';
+/** A program for Node that asks for the version as any client in a pod does, and leaves it as the last word of its container. */
+const ASK = `
+  const fs = require('node:fs');
+  const account = name => fs.readFileSync('/var/run/secrets/kubernetes.io/serviceaccount/' + name, 'utf8');
+  const options = { ca: account('ca.crt'), headers: { authorization: 'Bearer ' + account('token') } };
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = process.env;
+  require('node:https').get('https://' + host + ':' + port + '/version', options, answer => {
+    let text = '';
+    answer.on('data', part => (text += part));
+    answer.on('end', () => fs.writeFileSync('/dev/termination-log', JSON.parse(text).gitVersion));
+  });
+`;
 const problem = await rigProblem();
 const tell = (line: string) => console.log(`rig: ${line}`);
 
@@ -45,7 +60,7 @@ describe('a cluster that kubeadm makes', { skip: problem ?? false }, () => {
     assert.deepEqual(traces(), before);
   });
 
-  test('three control-plane nodes and a worker that joined: all are ready, and the API outlives one of them', async () => {
+  test('three control-plane nodes and a worker that joined: all are ready, a pod meets the API, which outlives one of them', async () => {
     const before = traces();
     const rig = await startRig({ controlPlanes: 3, workers: 1, tell });
     try {
@@ -57,6 +72,9 @@ describe('a cluster that kubeadm makes', { skip: problem ?? false }, () => {
       for (const node of controlPlane) await certificatesAreGood(rig, node);
       await eventually('twelve static pods to be ready', async () => (await readyStaticPods(rig)).length === 12);
 
+      await addRotundaImage(rig, ROTUNDA);
+      assert.equal(await askedInPod(rig), KUBERNETES_VERSION);
+
       await (rig.nodes[0] as RigNode).switchOff();
       for (let asked = 0; asked < 20; asked++) {
         await eventually('the API without one of three', () => rig.kube.list(NODES, {}));
@@ -67,6 +85,27 @@ describe('a cluster that kubeadm makes', { skip: problem ?? false }, () => {
     assert.deepEqual(traces(), before);
   });
 });
+
+/** What a pod on a worker, with the token and the CA that every pod gets, is told by the service `kubernetes`. */
+async function askedInPod(rig: Rig): Promise<string | undefined> {
+  const key = { namespace: 'default', name: 'asks' };
+  await rig.kube.create(PODS, {
+    metadata: key,
+    spec: {
+      restartPolicy: 'Never',
+      containers: [{ name: 'asks', image: ROTUNDA, imagePullPolicy: 'Never', command: ['/bin/node', '-e', ASK] }],
+    },
+  });
+  const ended = await eventually(
+    'the pod to end',
+    async () => {
+      const { status } = await rig.kube.get(PODS, key);
+      return status?.containerStatuses?.[0]?.state?.terminated;
+    },
+    async () => JSON.stringify((await rig.kube.get(PODS, key)).status),
+  );
+  return ended.message;
+}
 
 async function certificatesAreGood(rig: Rig, node: RigNode): Promise<void> {
   const { code, stdout, stderr } = await rig.kubeadm(node, ['certs', 'check-expiration', '-o', 'json']);
@@ -87,7 +126,7 @@ async function readyStaticPods(rig: Rig): Promise<string[]> {
 
 /** All that a rig of this process may leave on this machine. */
 function traces(): Record<string, readonly string[]> {
-  const mine = new RegExp(`rotunda-nspawn-${process.pid}-|rk${process.pid}-`);
+  const mine = new RegExp(`rotunda-nspawn-${process.pid}-|rk${process.pid}-|vb-k${process.pid.toString(36)}-`);
   return {
     processes: readdirSync('/proc')
       .filter(name => /^\d+$/.test(name))

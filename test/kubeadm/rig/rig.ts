@@ -8,6 +8,7 @@ import { NODES } from '../../../src/kube/resource.ts';
 import { BUILT_PROGRAMS } from '../../../src/local/real/built-programs.ts';
 import { type Binaries, findBinaries } from '../../cluster/binaries.ts';
 import type { ClusterFields } from '../../cluster/kubeadm-program.ts';
+import { type ImageContent, writeImage } from '../../tools/container-image.ts';
 import { eventuallyDespiteErrors } from '../../tools/eventually.ts';
 import { nspawnProblem, type Ran } from '../../tools/nspawn.ts';
 import { imagesConfiguration, initConfiguration, SOCKET, TOLERATED } from './kubeadm-files.ts';
@@ -81,6 +82,8 @@ export class Rig {
   readonly #images: RigImages;
   readonly #cluster: ClusterFields;
   readonly #tell: (line: string) => void;
+  /** Files of further images. */
+  readonly #added: string[] = [];
   #kube: HttpKube | undefined;
   /** With which certificates are uploaded for those who join. */
   readonly #certificateKey = randomBytes(32).toString('hex');
@@ -169,6 +172,14 @@ export class Rig {
     return node;
   }
 
+  /** Gives all nodes, and those that join later, an image of our own. A pod must not ask for another one (`imagePullPolicy`). */
+  async addImage(name: string, content: ImageContent): Promise<void> {
+    const file = join(this.#room.dir, `image-${this.#added.length}.tar`);
+    writeImage(file, name, content);
+    this.#added.push(file);
+    for (const node of this.nodes) await node.importImage(file);
+  }
+
   /** Runs kubeadm on a node; gives what it printed, whatever its exit code. */
   kubeadm(node: RigNode, args: readonly string[]): Promise<Ran> {
     return node.run(['kubeadm', ...args]);
@@ -177,6 +188,7 @@ export class Rig {
   /** Ends everything, and removes all there is of it. */
   async close(): Promise<void> {
     await this.#kube?.close();
+    await Promise.all(this.nodes.map(node => node.switchOff()));
     await this.#room.close();
     await this.#network.close();
   }
@@ -192,10 +204,10 @@ export class Rig {
     const number = this.nodes.filter(node => node.role === role).length;
     const place = this.#network.place(`${SHORT[role]}-${number}`, index);
     const machine = await this.#room.node(place, this.#network.bridge, this.#images);
-    const node = new RigNode(place, role, machine);
+    const node = new RigNode(place, role, machine, this.#network);
     this.nodes.push(node);
-    machine.start();
-    await node.booted();
+    await node.switchOn();
+    for (const file of this.#added) await node.importImage(file);
     this.#tell(`${node.name} has booted`);
     return { place, node };
   }
