@@ -49,7 +49,12 @@ async function applyTo<T extends KubeObject>(
     { fieldManager: FIELD_MANAGER, force: true, signal },
   );
   if (before === undefined) onChange(object, 'created');
-  else if (before.metadata?.resourceVersion !== after.metadata?.resourceVersion) onChange(object, 'changed');
+  else if (versionOf(before) !== versionOf(after)) onChange(object, 'changed');
+}
+
+/** A status that others write meanwhile is no change of ours; kinds that have one count their generations. */
+function versionOf({ metadata }: KubeObject): string {
+  return String(metadata?.generation ?? metadata?.resourceVersion);
 }
 
 /** True when it was there. */

@@ -89,6 +89,18 @@ export const GRANTS: readonly Grant[] = [
           verbs: ['get', 'update'],
         },
       },
+      {
+        why: 'Whose events they are: its Deployment, or its namespace.',
+        rule: { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
+      },
+      {
+        why: 'As above.',
+        rule: { apiGroups: ['apps'], resources: ['replicasets'], verbs: ['get'] },
+      },
+      {
+        why: 'As above.',
+        rule: { apiGroups: [''], resources: ['namespaces'], resourceNames: [ROTUNDA_NAMESPACE], verbs: ['get'] },
+      },
       EVENTS,
     ],
   },
