@@ -108,18 +108,20 @@ function certificateEntries(item: CertificateItem, now: Date): Entry[] {
     ['In kubeconfigs', item.kubeconfigs],
     ['Signed by', item.signedBy && objectText(item.signedBy)],
     ['Accepted with', item.trustedBy.map(objectText)],
-    ...nextEntries(next, now),
+    ...(item.seen?.renewal === 'rotunda' ? [] : nextEntries(next, now)),
     ['Notes', item.notes],
     ...(item.seen === undefined ? effectEntries(ref) : seenEntries(item.seen)),
   ];
 }
 
 /** Of one that is in no Secret (spec 80, 10). */
-function seenEntries({ places, authority, renewal, renewWith, isExternal, atItsEnd }: SeenCertificate): Entry[] {
+function seenEntries(seen: SeenCertificate): Entry[] {
+  const { places, authority, renewal, renewWith, renewsAt, isExternal, atItsEnd } = seen;
+  const how = [renewsAt && `at ${renewsAt}`, renewWith].filter(Boolean).join(', ');
   return [
     ['Seen in', [...places]],
     ['CA', authority],
-    ['Renewed', renewWith === undefined ? renewal : `${renewal}: ${renewWith}`],
+    ['Renewed', how === '' ? renewal : `${renewal}: ${how}`],
     ['External', isExternal ? 'yes: the key of its CA is not here' : 'no'],
     ['At its end', atItsEnd],
   ];
@@ -155,7 +157,8 @@ function factEntries(certificate: CertificateFacts, now: Date): Entry[] {
     ['Host names', certificate.hostnames],
     ['Valid from', certificate.notBefore],
     ['Valid until', `${certificate.notAfter} (${shortDuration(Date.parse(certificate.notAfter) - now.getTime())})`],
-    ['Key', `${certificate.key}, sha256 ${certificate.keySha256}`],
+    // Of what an agent reports, the rest is on its node.
+    ['Key', certificate.key === '' ? undefined : `${certificate.key}, sha256 ${certificate.keySha256}`],
     ['Signature', certificate.signatureAlgorithm],
     ['Serial', certificate.serial],
     ['Fingerprint', `sha256 ${certificate.sha256}`],

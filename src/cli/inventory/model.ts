@@ -63,10 +63,14 @@ export interface SeenCertificate {
   /** The CA it belongs to, as its layout calls it; absent for a CA. */
   readonly authority?: string | undefined;
   /**
-   * Who makes the next one: `kubelet`: the process that shows it, by itself; `by-hand`: somebody who runs `renewWith`; `owner`: whoever
+   * Who makes the next one: `rotunda`: in an adopted cluster; `kubelet`: the process that shows it, by itself; `by-hand`: somebody who runs `renewWith`; `owner`: whoever
    * brought it, since its CA has no key here; `nobody`: there is no way but a new CA, or nobody is known.
    */
-  readonly renewal: 'kubelet' | 'by-hand' | 'owner' | 'nobody';
+  readonly renewal: 'rotunda' | 'kubelet' | 'by-hand' | 'owner' | 'nobody';
+  /** When that is, where it is known. */
+  readonly renewsAt?: string | undefined;
+  /** The node whose files it is in, where an agent reports it. */
+  readonly node?: string | undefined;
   readonly renewWith?: string | undefined;
   /** Its CA's key is not here: nothing on this machine can sign it. */
   readonly isExternal: boolean;

@@ -12,6 +12,7 @@ import {
   type Resource,
   resource,
 } from '../../kube/resource.ts';
+import { CLUSTER_RECORD } from '../../kubeadm/cluster-record.ts';
 import { AUTHENTICATION, KUBEADM_CONFIG, ROOT_CA, STATIC_POD_NAMESPACE } from '../../kubeadm/names.ts';
 import type { Cluster } from '../cluster.ts';
 import { readClusterInfo } from './cluster-info.ts';
@@ -26,6 +27,8 @@ export interface ClusterObjects {
   readonly pods: readonly Pod[];
   readonly endpoints: EndpointSlice | undefined;
   readonly bundles: readonly CaBundle[];
+  /** What adoption and the operator wrote down; absent: nobody has adopted the cluster. */
+  readonly record?: ConfigMap | undefined;
   readonly unseen: readonly string[];
 }
 
@@ -77,20 +80,22 @@ export async function readClusterObjects(cluster: Cluster): Promise<ClusterObjec
       listAll(kube, kind, selection).then(list => list.items),
       [],
     );
-  const [configuration, clusterInfo, rootCas, authentication, nodes, pods, endpoints, ...holders] = await Promise.all([
-    configMap(KUBEADM_CONFIG),
-    readClusterInfo(cluster),
-    // Who may not list all of them may still read the first.
-    items(CONFIG_MAPS, { fieldSelector: `metadata.name=${ROOT_CA.name}` }).then(async found => {
-      const own = found.length > 0 ? undefined : await configMap(ROOT_CA);
-      return own === undefined ? found : [own];
-    }),
-    configMap(AUTHENTICATION),
-    items(NODES),
-    items(PODS, { namespace: STATIC_POD_NAMESPACE, labelSelector: 'tier=control-plane' }),
-    attempt('endpointslice/kubernetes in default', getIfPresent(kube, ENDPOINT_SLICES, API_ENDPOINTS), undefined),
-    ...BUNDLE_HOLDERS.map(async kind => bundlesOf(kind, await items(kind))),
-  ]);
+  const [record, configuration, clusterInfo, rootCas, authentication, nodes, pods, endpoints, ...holders] =
+    await Promise.all([
+      configMap(CLUSTER_RECORD),
+      configMap(KUBEADM_CONFIG),
+      readClusterInfo(cluster),
+      // Who may not list all of them may still read the first.
+      items(CONFIG_MAPS, { fieldSelector: `metadata.name=${ROOT_CA.name}` }).then(async found => {
+        const own = found.length > 0 ? undefined : await configMap(ROOT_CA);
+        return own === undefined ? found : [own];
+      }),
+      configMap(AUTHENTICATION),
+      items(NODES),
+      items(PODS, { namespace: STATIC_POD_NAMESPACE, labelSelector: 'tier=control-plane' }),
+      attempt('endpointslice/kubernetes in default', getIfPresent(kube, ENDPOINT_SLICES, API_ENDPOINTS), undefined),
+      ...BUNDLE_HOLDERS.map(async kind => bundlesOf(kind, await items(kind))),
+    ]);
   return {
     configuration,
     clusterInfo,
@@ -100,6 +105,7 @@ export async function readClusterObjects(cluster: Cluster): Promise<ClusterObjec
     pods,
     endpoints,
     bundles: holders.flat(),
+    record,
     unseen,
   };
 }

@@ -28,4 +28,5 @@ const OTHERWISE = {
   owner: 'whoever made it',
   'by-hand': 'somebody',
   kubelet: 'its kubelet',
+  rotunda: 'rotunda',
 } as const;

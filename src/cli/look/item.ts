@@ -30,7 +30,7 @@ const LATE = 0.1;
 /** A sighting as an item of the inventory. */
 export function seenItem(sighting: Sighting, now: Date): CertificateItem {
   const { name, role, purpose, certificates, notes = [], isExternal = false, isMissing = false, isNormal } = sighting;
-  const { places, knownAs, authority, renewal, renewWith, atItsEnd } = sighting;
+  const { places, knownAs, authority, renewal, renewWith, renewsAt, atItsEnd } = sighting;
   const [certificate, ...rest] = certificates;
   return {
     metadata: { name },
@@ -41,7 +41,10 @@ export function seenItem(sighting: Sighting, now: Date): CertificateItem {
     purpose,
     trustedBy: [],
     notes,
-    seen: { places, knownAs, authority, renewal, renewWith, isExternal, isMissing, isNormal, atItsEnd },
+    seen: {
+      ...{ places, knownAs, authority, renewal, renewWith, isExternal, isMissing, isNormal, atItsEnd },
+      ...(renewsAt !== undefined && { renewsAt }),
+    },
   };
 }
 
@@ -57,9 +60,11 @@ function stateOf(
   const wrong = problem ?? mismatch ?? (notBefore > now ? `begins at ${notBefore.toISOString()}` : undefined);
   if (wrong !== undefined) return { state: 'NeedsAttention', problem: wrong };
   const leftMs = notAfter.getTime() - now.getTime();
-  const isLate = renewal === 'kubelet' && leftMs < LATE * (notAfter.getTime() - notBefore.getTime());
-  if (isLate) return { state: 'Expiring', problem: 'it ends soon, and the kubelet has not renewed it yet' };
-  if (renewal !== 'kubelet' && leftMs < days(EXPIRING_SOON_DAYS)) {
+  const isByItself = renewal === 'kubelet' || renewal === 'rotunda';
+  const isLate = isByItself && leftMs < LATE * (notAfter.getTime() - notBefore.getTime());
+  const whose = renewal === 'kubelet' ? 'the kubelet' : 'rotunda';
+  if (isLate) return { state: 'Expiring', problem: `it ends soon, and ${whose} has not renewed it yet` };
+  if (!isByItself && leftMs < days(EXPIRING_SOON_DAYS)) {
     return { state: 'Expiring', problem: 'it ends soon, and nobody renews it by itself' };
   }
   return { state: 'Good' };

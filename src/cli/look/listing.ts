@@ -3,7 +3,13 @@ import type { CertificateItem, Inventory } from '../inventory/model.ts';
 import { secondsText, shortDuration } from '../output/time.ts';
 import { nameOf, summaryOf } from './words.ts';
 
-const RENEWALS = { kubelet: 'kubelet', 'by-hand': 'by hand', owner: 'owner', nobody: 'nobody' } as const;
+const RENEWALS = {
+  rotunda: 'rotunda',
+  kubelet: 'kubelet',
+  'by-hand': 'by hand',
+  owner: 'owner',
+  nobody: 'nobody',
+} as const;
 
 /** The columns people know from `kubeadm certs check-expiration`, and who renews (spec 80, 10). */
 export function seenKind(kind: Kind, unseen: readonly string[], now: Date): Kind<CertificateItem> {
@@ -46,6 +52,9 @@ function authorityOf({ seen, certificate }: CertificateItem): string {
 }
 
 function renewalOf({ seen, next }: CertificateItem): string {
-  if (seen !== undefined) return seen.isMissing ? '' : RENEWALS[seen.renewal];
+  if (seen !== undefined) {
+    const day = seen.renewsAt === undefined ? '' : ` ${seen.renewsAt.slice(0, 10)}`;
+    return seen.isMissing ? '' : `${RENEWALS[seen.renewal]}${day}`;
+  }
   return next === undefined ? '<unknown>' : 'rotunda';
 }

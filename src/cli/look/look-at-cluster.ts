@@ -11,6 +11,7 @@ import { SeenAuthorities } from './authorities.ts';
 import { type ClusterObjects, readClusterObjects } from './cluster-objects.ts';
 import { AT_END_OF_CA, type Sighting, seenItem } from './item.ts';
 import type { Look } from './look.ts';
+import { readReports, replacedAt } from './reports.ts';
 import { type AskedServer, serversOf } from './servers.ts';
 import { isSelfIssued, isSignedByAny } from './signed-by.ts';
 
@@ -19,16 +20,20 @@ export async function lookAtCluster(cluster: Cluster, now: Date): Promise<Look> 
   const objects = await readClusterObjects(cluster);
   const authorities = authoritiesOf(cluster, objects);
   const answers = await chainsServed(serversOf(cluster, objects));
+  const reports = readReports(objects, now);
+  const reported = new Set(reports.items.map(({ certificate }) => certificate?.sha256));
   const sightings = [
-    ...ownSightings(cluster, authorities),
+    ...ownSightings(cluster, authorities, reports.isAdopted),
     ...servedSightings(answers, authorities),
-    ...authoritySightings(authorities),
+    ...authoritySightings(authorities, reports.keptSigners),
     ...bundleSightings(objects),
   ];
+  const items = sightings.map(sighting => seenItem(sighting, now));
   return {
     layout: 'kubeadm',
-    items: sightings.map(sighting => seenItem(sighting, now)),
-    unseen: [...silentTexts(answers), ...objects.unseen, ...filesTexts(objects)],
+    // What an agent reports and its server shows is one certificate.
+    items: [...reports.items, ...items.filter(({ certificate }) => !reported.has(certificate?.sha256))],
+    unseen: [...silentTexts(answers), ...objects.unseen, ...filesTexts(objects, reports.nodes)],
   };
 }
 
@@ -75,7 +80,7 @@ function kubeconfigIn({ clusterInfo }: ClusterObjects) {
   return certificatesOfKubeconfig(clusterInfo?.data?.kubeconfig ?? '');
 }
 
-function authoritySightings(authorities: SeenAuthorities): Sighting[] {
+function authoritySightings(authorities: SeenAuthorities, kept: ReadonlySet<string> = new Set()): Sighting[] {
   return authorities.list().map(({ name, certificate, places }) => ({
     name,
     places,
@@ -83,13 +88,13 @@ function authoritySightings(authorities: SeenAuthorities): Sighting[] {
     ...knownSigner(name),
     certificates: [certificate],
     mismatch: certificate.isCA ? undefined : 'it is no CA',
-    renewal: 'nobody',
+    ...(kept.has(name) ? { renewal: 'rotunda', renewsAt: replacedAt(certificate) } : { renewal: 'nobody' }),
     atItsEnd: AT_END_OF_CA,
   }));
 }
 
 /** The certificate that the kubeconfig itself shows. */
-function ownSightings({ shown }: Pick<Cluster, 'shown'>, authorities: SeenAuthorities): Sighting[] {
+function ownSightings({ shown }: Pick<Cluster, 'shown'>, authorities: SeenAuthorities, isAdopted = false): Sighting[] {
   if (shown.certificate === undefined) return [];
   const { certificates, problem } = readPem(shown.certificate);
   const [own] = certificates;
@@ -108,7 +113,13 @@ function ownSightings({ shown }: Pick<Cluster, 'shown'>, authorities: SeenAuthor
       problem,
       authority: authorityOf(own, authorities),
       renewal: isKubelets ? 'kubelet' : chain === undefined ? 'owner' : 'by-hand',
-      ...(chain === undefined || isKubelets ? {} : { renewWith: `kubeadm certs renew ${chain.name}, and a new copy` }),
+      ...(chain === undefined || isKubelets
+        ? {}
+        : {
+            renewWith: isAdopted
+              ? `a new copy of ${chain.name}, which rotunda renews on its node`
+              : `kubeadm certs renew ${chain.name}, and a new copy`,
+          }),
       atItsEnd: 'whoever uses this kubeconfig is refused by kube-apiserver',
     },
   ];
@@ -238,7 +249,9 @@ function silentTexts(answers: readonly Answer[]): string[] {
 }
 
 /** What is in files only, with the command that would show it. */
-function filesTexts({ configuration, nodes }: ClusterObjects): string[] {
+function filesTexts({ configuration, nodes: all }: ClusterObjects, reporting: ReadonlySet<string>): string[] {
+  // Agents tell of the files of their nodes.
+  const nodes = all.filter(({ metadata }) => !reporting.has(metadata?.name ?? ''));
   const { certificatesDirectory = CERTIFICATES_DIRECTORY, etcd = 'stacked' } =
     readClusterConfiguration(configuration?.data?.ClusterConfiguration) ?? {};
   const controlPlane = nodes.filter(({ metadata }) => CONTROL_PLANE_NODE_LABEL in (metadata?.labels ?? {}));
@@ -248,9 +261,18 @@ function filesTexts({ configuration, nodes }: ClusterObjects): string[] {
   const commands = [KUBERNETES_DIRECTORY, ...(isInside ? [] : [certificatesDirectory])].map(
     folder => `rotunda get certs --from ${folder}`,
   );
+  const isAllReported = all.length > 0 && nodes.length === 0;
+  const isServerUnseen = controlPlane.length > 0 || reporting.size === 0;
+  const external = etcd === 'external' ? ["external etcd's certificates: on its own machines"] : [];
+  if (isAllReported) return external;
+  const files = isServerUnseen
+    ? [
+        `files on control-plane nodes (client certificates, kubeconfigs, whether a CA has its key): on ${where}, ${commands.join(' and ')}`,
+      ]
+    : [];
   return [
-    `files on control-plane nodes (client certificates, kubeconfigs, whether a CA has its key): on ${where}, ${commands.join(' and ')}`,
-    ...(etcd === 'external' ? ["external etcd's certificates: on its own machines"] : []),
-    `client certificates of kubelets: on each node, rotunda get certs --from ${KUBELET_DIRECTORY}`,
+    ...files,
+    ...external,
+    `client certificates of kubelets: on each node${reporting.size > 0 ? ' that does not report' : ''}, rotunda get certs --from ${KUBELET_DIRECTORY}`,
   ];
 }

@@ -66,7 +66,7 @@ export function firstEndText(items: readonly CertificateItem[], now: Date): stri
 
 /** Somebody makes the next one without being asked. */
 export function isRenewedByItself({ seen, next }: CertificateItem): boolean {
-  return seen === undefined ? next !== undefined : seen.renewal === 'kubelet';
+  return seen === undefined ? next !== undefined : seen.renewal === 'kubelet' || seen.renewal === 'rotunda';
 }
 
 export function nameOf({ metadata: { namespace, name } }: CertificateItem): string {

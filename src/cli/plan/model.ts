@@ -27,7 +27,7 @@ export interface PlanWarning {
 /**
  * One change of one object, with what it does on nodes; or the roll-out of a static pod that such changes lead to.
  * `signer` and `certificate`: made anew; `bundle`: rewritten; `hand-over`: a signer is put to use; `derived`: follows from another
- * object; `rollout`: pods are replaced node after node; `reboot`: machine configuration; `fail`: the rules give up.
+ * object; `renewal`: the leaves of one node of an adopted kubeadm cluster; `rollout`: pods are replaced node after node; `reboot`: machine configuration; `fail`: the rules give up.
  */
 export interface PlanEvent {
   readonly at: string;
@@ -41,7 +41,16 @@ export interface PlanEvent {
 
 export type HandOverPhase = Extract<Phase, 'Distributing' | 'Signing'>;
 
-export type PlanChange = 'signer' | 'certificate' | 'bundle' | 'hand-over' | 'derived' | 'rollout' | 'reboot' | 'fail';
+export type PlanChange =
+  | 'signer'
+  | 'certificate'
+  | 'bundle'
+  | 'hand-over'
+  | 'derived'
+  | 'rollout'
+  | 'renewal'
+  | 'reboot'
+  | 'fail';
 
 export interface PlanEffect {
   readonly kind: EffectKind | 'reboot' | 'write';

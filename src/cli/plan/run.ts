@@ -6,6 +6,7 @@ import { withSource } from '../inventory/open.ts';
 import { lookAround } from '../look/around.ts';
 import { endsUntil } from '../look/ends.ts';
 import type { Look } from '../look/look.ts';
+import { renewalsUntil } from '../look/renewals.ts';
 import { firstEndText } from '../look/words.ts';
 import { nowFrom } from '../moment.ts';
 import { objectRefFrom } from '../object-refs.ts';
@@ -62,7 +63,13 @@ function withFindings(plan: Plan, look: Look | undefined, keys: string | undefin
   );
   const later = warnings.length > 0 ? '' : firstEndText(items, now).replace('\n', ' ');
   const notes = [keys ?? '', later, ...unseen.map(text => `not seen from here: ${text}`)].filter(Boolean);
-  return { ...plan, warnings, notes: [...plan.notes, ...notes] };
+  const renewals = renewalsUntil(items, now, new Date(plan.to));
+  const events = renewals.length === 0 ? plan.events : [...plan.events, ...renewals].toSorted(byTime);
+  return { ...plan, events, warnings, notes: [...plan.notes, ...notes] };
+}
+
+function byTime(a: PlanEvent, b: PlanEvent): number {
+  return Date.parse(a.at) - Date.parse(b.at);
 }
 
 /** What nobody renews comes before everything that will happen by itself; to people only, documents have it in a field. */
@@ -131,6 +138,7 @@ function summaryOf({ from, to, events, warnings }: Plan): string {
     `${count('certificate')} certificates`,
     `${count('signer')} signers`,
     ...(events.some(({ phase }) => phase !== undefined) ? [`${count('hand-over')} hand-overs`] : []),
+    ...(count('renewal') > 0 ? [`${count('renewal')} renewals, one node at a time`] : []),
     `${count('rollout')} roll-outs${phasesOf(events)}`,
     ...(count('reboot') > 0 ? [`${count('reboot')} pools to update`] : []),
     ...(count('fail') > 0 ? [`${count('fail')} failures`] : []),

@@ -68,7 +68,12 @@ function whyDue(
   return dueMs(leaf, chain, refresh) <= now.getTime() ? 'is due' : undefined;
 }
 
-function dueMs({ notBefore, notAfter }: LeafSight, { renewedBy }: KubeadmChain, refresh: number): number {
+/** When a leaf is made anew by itself (KA-5). */
+export function dueMs(
+  { notBefore, notAfter }: Pick<LeafSight, 'notBefore' | 'notAfter'>,
+  { renewedBy }: Pick<KubeadmChain, 'renewedBy'>,
+  refresh: number,
+): number {
   const part = renewedBy === 'kubelet' ? Math.max(refresh, KUBELET_REFRESH) : refresh;
   const beganMs = momentMs(notBefore);
   return beganMs + part * (momentMs(notAfter) - beganMs);
