@@ -27,26 +27,30 @@ const MINUTE_MS = 60_000;
 const LOOK_MS = 1000;
 /** What follows from the last change is over by then, the resyncs of a minute among it. */
 const SETTLE_MS = 90_000;
-const MOST_LINES = 12;
 const CALLS = ['get', 'list', 'watch', 'create', 'update', 'updateStatus', 'patch', 'delete', 'evict'] as const;
 const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms));
 
 export async function bench([minutes = String(MINUTES)]: string[] = []): Promise<void> {
   const watchedMinutes = Number(minutes);
   if (!(watchedMinutes >= 1)) throw new RangeError(`expected minutes, found "${minutes}"`);
-  for (const mode of ['clock', 'receipts'] as const) {
-    const { counts, load } = await atRest(mode, watchedMinutes);
-    const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
-    const writes = [...counts]
-      .filter(([what]) => !/^(get|list|watch) /.test(what))
-      .reduce((sum, [, count]) => sum + count, 0);
-    const perMinute = (count: number) => (count / watchedMinutes).toFixed(1);
-    console.log(
-      `\n--hand-over ${mode}: ${perMinute(total)} requests a minute, ${perMinute(writes)} of them writes (${total} in ${minutes} minutes; load ${load})`,
-    );
-    const most = [...counts].toSorted(([, a], [, b]) => b - a).slice(0, MOST_LINES);
-    for (const [what, count] of most) console.log(`  ${perMinute(count).padStart(7)}  ${what}`);
-  }
+  const [clock, receipts] = [await atRest('clock', watchedMinutes), await atRest('receipts', watchedMinutes)];
+  const perMinute = (count = 0) => (count / watchedMinutes).toFixed(1).padStart(10);
+  const row = (what: string, of: (counts: Counts) => number) =>
+    console.log(`${perMinute(of(clock.counts))}${perMinute(of(receipts.counts))}  ${what}`);
+  console.log(`\nrequests a minute, in ${minutes} minutes at rest (load ${clock.load} and ${receipts.load})`);
+  console.log(`${'clock'.padStart(10)}${'receipts'.padStart(10)}`);
+  row('all', counts => sumOf(counts, () => true));
+  row('writes', counts => sumOf(counts, what => !/^(get|list|watch) /.test(what)));
+  const kinds = [...new Set([...clock.counts.keys(), ...receipts.counts.keys()])];
+  const most = (what: string) => Math.max(clock.counts.get(what) ?? 0, receipts.counts.get(what) ?? 0);
+  for (const what of kinds.toSorted((one, other) => most(other) - most(one)))
+    if (most(what) >= watchedMinutes) row(what, counts => counts.get(what) ?? 0);
+}
+
+type Counts = ReadonlyMap<string, number>;
+
+function sumOf(counts: Counts, isCounted: (what: string) => boolean): number {
+  return [...counts].reduce((sum, [what, count]) => sum + (isCounted(what) ? count : 0), 0);
 }
 
 async function atRest(mode: HandOverMode, minutes: number) {
@@ -67,7 +71,7 @@ async function atRest(mode: HandOverMode, minutes: number) {
     await pause(SETTLE_MS);
     counter.start();
     await pause(minutes * MINUTE_MS);
-    return { counts: counter.stop(), load: loadavg()[0]?.toFixed(1) };
+    return { counts: new Map(counter.stop()), load: loadavg()[0]?.toFixed(1) };
   } finally {
     counter.stop();
     await cluster.close();

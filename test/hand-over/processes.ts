@@ -26,6 +26,16 @@ export function descendants(pid: number): number[] {
   return found.slice(1);
 }
 
+/** When a process began, in ticks since the machine did: numbers are given again, and this tells one process from the next. */
+export function startOf(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+  } catch {
+    return undefined;
+  }
+}
+
 export function commandOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { descendants, signal } from './processes.ts';
+import { descendants, signal, startOf } from './processes.ts';
 
 const MAIN = new URL('../../src/cli/main.ts', import.meta.url).pathname;
 const END_PATIENCE_MS = 20_000;
@@ -53,14 +53,16 @@ export class RunningUp {
   }
 
   async end(): Promise<void> {
-    const below = descendants(this.pid);
+    const below = descendants(this.pid).map(pid => ({ pid, start: startOf(pid) }));
     for (const pid of this.all()) signal(pid, 'SIGCONT');
     const ended = new Promise<void>(resolve => this.#child.once('exit', () => resolve()));
     if (!this.hasEnded) {
       this.#child.kill('SIGTERM');
       await Promise.race([ended, new Promise(resolve => setTimeout(resolve, END_PATIENCE_MS))]);
     }
-    for (const pid of [...below, ...this.all()]) signal(pid, 'SIGKILL');
+    // By now a number may be somebody else's.
+    const left = below.filter(({ pid, start }) => start !== undefined && startOf(pid) === start);
+    for (const pid of [...left.map(({ pid }) => pid), ...this.all()]) signal(pid, 'SIGKILL');
   }
 }
 
