@@ -19,8 +19,8 @@ export type RoundStep =
   /** The node is away, and nobody waits for it: what was asked of it is taken back, so that it never works beside another one. */
   | { readonly do: 'withdraw'; readonly node: string };
 
-/** A round that changed nothing is asked for again after this long. */
-const AGAIN_MS = minutes(10);
+/** A round that left something as it was is asked for again after this long: meanwhile somebody may have changed what it was about. */
+const AGAIN_MS = minutes(1);
 
 /**
  * Asks at most one node for something, and only when no other one could suffer from it: a control-plane node when all of them work, a
@@ -33,6 +33,7 @@ export function decideRound(cluster: Cluster, chosen?: string): RoundDecision {
   if (changed !== undefined) return decision(order(changed, cluster, 'something else is wanted by now'), tasks, nodes);
   const open = tasks.filter(({ node, isDone, differences }) => isDone && differences.length > 0 && isHere(node));
   const again = open.map(task => ({ task, at: againAt(task, cluster) }));
+  const later = again.flatMap(({ task, at }) => (at === undefined ? [] : [task]));
   const againTimes = again.flatMap(({ at }) => (at === undefined ? [] : [at.getTime()]));
   const soonest = againTimes.length === 0 ? undefined : new Date(Math.min(...againTimes));
   // Whoever was chosen before a stop of the operator, and may have been asked by now, comes first and alone.
@@ -43,7 +44,12 @@ export function decideRound(cluster: Cluster, chosen?: string): RoundDecision {
     if (away !== undefined) return decision({ do: 'withdraw', node: away.name }, tasks, nodes, soonest);
     return decision(order(task, cluster), tasks, nodes, soonest);
   }
-  return decision({ do: 'nothing' }, tasks, nodes, soonest);
+  const { waitingFor, ...rest } = decision({ do: 'nothing' }, tasks, nodes, soonest);
+  const known = new Set(waitingFor.map(({ who }) => who));
+  const inVain = later
+    .map(({ node, differences }) => ({ who: `node/${node.name}`, why: `it is asked again: ${differences.join('; ')}` }))
+    .filter(({ who }) => !known.has(who));
+  return { ...rest, waitingFor: [...waitingFor, ...inVain] };
 }
 
 interface Task {
