@@ -5,7 +5,7 @@ import { isReading, observed } from '../../../src/host/memory.ts';
 import { belongsTo } from '../../../src/kubeadm/node/leaf.ts';
 import type { Wanted } from '../../../src/kubeadm/wanted.ts';
 import { readCertificates, readPrivateKey } from '../../../src/pki/pem.ts';
-import { snapshot } from './kubeadm-node.ts';
+import { publishNext, snapshot } from './kubeadm-node.ts';
 import { type Scene, withScene } from './scene.ts';
 
 const MOST_OPERATIONS = 400;
@@ -24,6 +24,59 @@ test('renewing leaves', async t => {
         assert.equal(report?.leaves[name]?.problem, undefined);
       }
       await nothingIsLeft(scene);
+      return isDead;
+    });
+    report(t, count);
+  });
+});
+
+test('separating the roles and distributing the next CAs, and taking that back: every byte is as it was', async t => {
+  await withScene({}, async scene => {
+    const before = await snapshot(scene.host, ...FOLDERS);
+    const next = await publishNext(scene.kube, scene.clock.now());
+    const { ca, 'etcd-ca': etcd } = scene.signers;
+    const count = await dyingEverywhere(scene, async (at, live) => {
+      const both = { ca: scene.signer(ca, next.ca), 'etcd-ca': scene.signer(etcd, next['etcd-ca']) };
+      const diedThere = await live({ round: `distribute ${at}`, isSeparate: true, signers: both });
+      const told = await scene.report();
+      assert.deepEqual(told?.signers.ca?.cas.length, 2);
+      assert.deepEqual(told?.processes['kube-apiserver']?.began['etcd-ca']?.length, 2);
+      assert.deepEqual(told?.processes['kubelet']?.began.ca?.length, 2);
+      const alone = { ca: scene.signer(ca), 'etcd-ca': scene.signer(etcd) };
+      const diedBack = await live({ round: `back ${at}`, signers: alone });
+      assert.deepEqual(await snapshot(scene.host, ...FOLDERS), before, `operation ${at}`);
+      const after = await scene.report();
+      assert.ok(Object.values(after?.processes ?? {}).every(({ behind }) => behind.length === 0));
+      return diedThere || diedBack;
+    });
+    report(t, count);
+  });
+});
+
+test('signing with the next CA, and turning that round', async t => {
+  await withScene({}, async scene => {
+    const next = await publishNext(scene.kube, scene.clock.now());
+    const { ca } = scene.signers;
+    const first = scene.run();
+    await scene.want({ round: 'begin', isSeparate: true, signers: { ca: scene.signer(ca, next.ca) } });
+    await scene.done('begin');
+    await first.stop();
+    const count = await dyingEverywhere(scene, async (at, live) => {
+      let isDead = false;
+      for (const [signs, other] of [
+        [next.ca, ca],
+        [ca, next.ca],
+      ] as const) {
+        scene.clock.jumpTo(new Date(scene.clock.now().getTime() + 10_000));
+        const leaves = { apiserver: scene.clock.now().toISOString() };
+        const signers = { ca: scene.signer(signs, other) };
+        const round = `sign ${at} ${signers.ca.signs.slice(0, 4)}`;
+        isDead = (await live({ round, isSeparate: true, signers, leaves })) || isDead;
+        const told = await scene.report();
+        assert.deepEqual(told?.signing, { ca: signers.ca.signs, isSeparate: true });
+        assert.deepEqual([told?.signers.ca?.cas[0], told?.signers.ca?.key], [signers.ca.signs, 'fits']);
+        assert.equal(told?.leaves['apiserver']?.issuer, signs.chain[0]?.subjectKeyId?.toString('hex'));
+      }
       return isDead;
     });
     report(t, count);
