@@ -11,6 +11,7 @@ const CHANGES: Readonly<Record<PlanChange, { icon: IconName; tone: Tone; text: s
   bundle: { icon: 'bundle', tone: 'info', text: 'Bundle rewritten' },
   'hand-over': { icon: 'moving', tone: 'info', text: 'Hand-over' },
   derived: { icon: 'bundle', tone: 'plain', text: 'Follows' },
+  renewal: { icon: 'leaf', tone: 'warn', text: 'Renewal' },
   rollout: { icon: 'moving', tone: 'warn', text: 'Roll-out' },
   reboot: { icon: 'warning', tone: 'warn', text: 'Node update' },
   fail: { icon: 'error', tone: 'bad', text: 'Fails' },

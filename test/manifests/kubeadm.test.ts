@@ -8,17 +8,19 @@ import { loadAll } from 'js-yaml';
 import type { DaemonSet, Deployment } from 'kubernetes-types/apps/v1.d.ts';
 import type { PolicyRule } from 'kubernetes-types/rbac/v1.d.ts';
 import { manifestFiles, yamlOf } from '../../src/cli/adopt/manifests.ts';
+import { buildProgram } from '../../src/cli/program.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
 import { VERSION } from '../../src/kube/version.ts';
 import { objectsOf, objectsToRemove } from '../../src/kubeadm/adopt/objects.ts';
+import { CERTIFICATES_DIRECTORY } from '../../src/kubeadm/names.ts';
 import { PATIENCE_MS } from '../tools/eventually.ts';
 import { findKubectl } from '../tools/kubectl.ts';
 
 const FOLDER = join(import.meta.dirname, '..', '..', 'manifests', 'kubeadm');
 const kubectl = await findKubectl();
 const IMAGE = 'registry.example.com/rotunda:1.2.3';
-const install = (controlPlaneNodes: number, restartsPods = false) =>
-  objectsOf({ image: IMAGE, controlPlaneNodes, restartsPods });
+const install = (controlPlaneNodes: number, restartsPods = false, certificatesDirectory = CERTIFICATES_DIRECTORY) =>
+  objectsOf({ image: IMAGE, controlPlaneNodes, certificatesDirectory, restartsPods });
 const idOf = ({ kind, metadata }: KubeObject) => `${kind} ${metadata?.namespace ?? ''}/${metadata?.name}`;
 
 test('manifests/kubeadm is what the code makes', () => {
@@ -122,4 +124,23 @@ test('the right to restart workloads comes and goes with --pods restart', () => 
   );
   assert.equal(removed.length, 2);
   assert.deepEqual(objectsToRemove({ restartsPods: true }), []);
+});
+
+test('every container runs a command of this program, with flags that it knows', () => {
+  const program = buildProgram('rotunda');
+  const argsOf = (certificates?: string) =>
+    install(3, false, certificates).flatMap(({ object }) =>
+      ((object as Deployment).spec?.template?.spec?.containers ?? []).map(({ args = [] }) => args),
+    );
+  for (const args of [...argsOf(), ...argsOf('/srv/pki')]) {
+    const command = program.commands.find(known => known.name() === args[0]);
+    assert.ok(command, `no command ${args[0]}`);
+    for (const flag of args.slice(1).map(arg => arg.split('=')[0]))
+      assert.ok(
+        command.options.some(({ long }) => long === flag),
+        `${args[0]} has no ${flag}`,
+      );
+  }
+  const moved = argsOf('/srv/pki').filter(args => args.includes('--certificates-dir=/srv/pki'));
+  assert.equal(moved.length, 2, 'agents look where kubeadm keeps certificates');
 });

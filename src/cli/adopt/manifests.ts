@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dump } from 'js-yaml';
 import { type InstalledObject, objectsOf, type Part } from '../../kubeadm/adopt/objects.ts';
+import { CERTIFICATES_DIRECTORY } from '../../kubeadm/names.ts';
 
 /** kustomize puts the image of this version, or yours, in its place. */
 const IMAGE = 'rotunda';
@@ -12,7 +13,12 @@ const HEAD = '# Made from src/kubeadm/adopt by `node src/cli/adopt/manifests.ts`
 
 /** The files by name, for a control plane of three nodes whose operator may restart nothing of others. */
 export function manifestFiles(): Map<string, string> {
-  const objects = objectsOf({ image: IMAGE, controlPlaneNodes: CONTROL_PLANE_NODES, restartsPods: false });
+  const objects = objectsOf({
+    image: IMAGE,
+    controlPlaneNodes: CONTROL_PLANE_NODES,
+    certificatesDirectory: CERTIFICATES_DIRECTORY,
+    restartsPods: false,
+  });
   const parts = Map.groupBy(objects, ({ part }): Part => part);
   return new Map([...parts].map(([part, found]) => [`${part}.yaml`, HEAD + yamlOf(found)]));
 }

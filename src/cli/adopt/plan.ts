@@ -72,7 +72,12 @@ export function planAdoption(sight: AdoptionSight, wishes: AdoptionWishes): Plan
       controlPlane.map(nameOf).find(name => name === earlier?.publishFrom) ??
       nameOf(controlPlane.find(isReady) ?? first),
   };
-  const installation = { image, controlPlaneNodes: controlPlane.length, restartsPods: settings.pods === 'restart' };
+  const installation = {
+    image,
+    controlPlaneNodes: controlPlane.length,
+    certificatesDirectory: settings.certificatesDirectory,
+    restartsPods: settings.pods === 'restart',
+  };
   const version = configuration?.kubernetesVersion;
   const others = nodes.length - controlPlane.length;
   const size = `${count(controlPlane.length, 'control-plane node')} and ${count(others, 'other')}${version === undefined ? '' : `, Kubernetes ${version}`}`;

@@ -15,7 +15,7 @@ import {
 import { DAEMON_SETS, type InstalledObject, objectsOf } from '../../kubeadm/adopt/objects.ts';
 import { decideRelease, type ReleaseDecision } from '../../kubeadm/adopt/release.ts';
 import { statusOf } from '../../kubeadm/cluster-record.ts';
-import { PKI_NAMESPACE, ROTUNDA_NAMESPACE } from '../../kubeadm/names.ts';
+import { CERTIFICATES_DIRECTORY, PKI_NAMESPACE, ROTUNDA_NAMESPACE } from '../../kubeadm/names.ts';
 import { NODE_REPORT } from '../../kubeadm/report.ts';
 import { decodeWanted, wantedKey } from '../../kubeadm/wanted.ts';
 import { type AdoptionSight, readAdoption, reportedNodes } from './sight.ts';
@@ -35,7 +35,12 @@ export interface ReleaseSight {
 /** On Nodes: what agents report, and what people noted there for hand-overs. */
 export const NODE_ANNOTATIONS = [NODE_REPORT, WAIVED];
 /** Every object that any adoption installs; what it is told does not matter, names are all that is asked for. */
-const EVERYTHING = objectsOf({ image: '-', controlPlaneNodes: 1, restartsPods: true });
+const EVERYTHING = objectsOf({
+  image: '-',
+  controlPlaneNodes: 1,
+  certificatesDirectory: CERTIFICATES_DIRECTORY,
+  restartsPods: true,
+});
 const SHARED_KINDS: readonly Resource[] = [DEPLOYMENTS, DAEMON_SETS, SERVICES];
 
 export async function readRelease(kube: Kube, signal?: AbortSignal): Promise<ReleaseSight> {

@@ -42,7 +42,15 @@ export function seenItem(sighting: Sighting, now: Date): CertificateItem {
     trustedBy: [],
     notes,
     seen: {
-      ...{ places, knownAs, authority, renewal, renewWith, isExternal, isMissing, isNormal, atItsEnd },
+      places,
+      knownAs,
+      authority,
+      renewal,
+      renewWith,
+      isExternal,
+      isMissing,
+      isNormal,
+      atItsEnd,
       ...(renewsAt !== undefined && { renewsAt }),
     },
   };

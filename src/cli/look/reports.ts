@@ -72,8 +72,16 @@ function itemOf(
     ...stateOf(leaf, renewal, renewsAt, now),
     certificate: {
       // An agent tells which certificate it is and when it ends: the rest is on the node.
-      ...{ subject: '', isSelfSigned: false, isCA: false, serial: '', key: '', signatureAlgorithm: '', keySha256: '' },
-      ...{ usages: [], hostnames: [], groups: [] },
+      subject: '',
+      isSelfSigned: false,
+      isCA: false,
+      serial: '',
+      key: '',
+      signatureAlgorithm: '',
+      keySha256: '',
+      usages: [],
+      hostnames: [],
+      groups: [],
       issuer: signerNamed(chain.signer).commonName,
       notBefore: leaf.notBefore,
       notAfter: leaf.notAfter,

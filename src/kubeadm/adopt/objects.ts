@@ -19,6 +19,8 @@ import { agentDaemonSets, operatorDeployment } from './workloads.ts';
 export interface Installation {
   readonly image: string;
   readonly controlPlaneNodes: number;
+  /** Of the nodes. */
+  readonly certificatesDirectory: string;
   /** Whether the operator may restart workloads in a hand-over (KA-9). */
   readonly restartsPods: boolean;
 }
@@ -48,7 +50,8 @@ const CLUSTER_ROLE_BINDINGS = resource<ClusterRoleBinding>(
 );
 
 /** What adoption installs, in the order in which it is applied: nobody runs before the policy holds that restrains it (spec 80, KA-2). */
-export function objectsOf({ image, controlPlaneNodes, restartsPods }: Installation): InstalledObject[] {
+export function objectsOf(installation: Installation): InstalledObject[] {
+  const { image, controlPlaneNodes, certificatesDirectory, restartsPods } = installation;
   const grants = GRANTS.filter(({ isForRestarts = false }) => restartsPods || !isForRestarts);
   return [
     ...NAMESPACES_OF_OURS.map(object => entry('namespaces', NAMESPACES, object)),
@@ -56,7 +59,7 @@ export function objectsOf({ image, controlPlaneNodes, restartsPods }: Installati
     ...grants.flatMap(granting),
     ...ADOPTION_POLICIES.map(object => entry('policies', POLICIES, object)),
     ...ADOPTION_POLICY_BINDINGS.map(object => entry('policies', POLICY_BINDINGS, object)),
-    ...agentDaemonSets(image).map(object => entry('agents', DAEMON_SETS, object)),
+    ...agentDaemonSets(image, certificatesDirectory).map(object => entry('agents', DAEMON_SETS, object)),
     entry('operator', DEPLOYMENTS, operatorDeployment(image, controlPlaneNodes)),
   ];
 }

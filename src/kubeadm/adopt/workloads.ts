@@ -1,6 +1,6 @@
 import type { DaemonSet, Deployment } from 'kubernetes-types/apps/v1.d.ts';
 import type { NodeAffinity, PodSpec } from 'kubernetes-types/core/v1.d.ts';
-import { CONTROL_PLANE_LABEL, ROTUNDA_NAMESPACE } from '../names.ts';
+import { CERTIFICATES_DIRECTORY, CONTROL_PLANE_LABEL, ROTUNDA_NAMESPACE } from '../names.ts';
 import { AGENT, CONTROL_PLANE_AGENT, OPERATOR } from './accounts.ts';
 
 /** Where a container of ours finds the file system of its node. */
@@ -13,11 +13,21 @@ const MOST_OPERATORS = 3;
 const NOBODY = 65_532;
 
 /** The agents: on control-plane nodes, and on all others. */
-export function agentDaemonSets(image: string): DaemonSet[] {
-  return [agents(CONTROL_PLANE_AGENT, 'Exists', image), agents(AGENT, 'DoesNotExist', image)];
+export function agentDaemonSets(image: string, certificatesDirectory: string): DaemonSet[] {
+  const flags = [
+    `--root=${HOST_ROOT}`,
+    `--listen=$(HOST_IP):${AGENT_PORT}`,
+    ...(certificatesDirectory === CERTIFICATES_DIRECTORY ? [] : [`--certificates-dir=${certificatesDirectory}`]),
+  ];
+  return [agents(CONTROL_PLANE_AGENT, 'Exists', image, flags), agents(AGENT, 'DoesNotExist', image, flags)];
 }
 
-function agents(name: string, controlPlane: 'Exists' | 'DoesNotExist', image: string): DaemonSet {
+function agents(
+  name: string,
+  controlPlane: 'Exists' | 'DoesNotExist',
+  image: string,
+  flags: readonly string[],
+): DaemonSet {
   return {
     apiVersion: 'apps/v1',
     kind: 'DaemonSet',
@@ -46,8 +56,15 @@ function agents(name: string, controlPlane: 'Exists' | 'DoesNotExist', image: st
             {
               name,
               image,
-              args: [AGENT, `--root=${HOST_ROOT}`],
-              env: [environment('NODE_NAME', 'spec.nodeName')],
+              args: [AGENT, ...flags],
+              env: [environment('NODE_NAME', 'spec.nodeName'), environment('HOST_IP', 'status.hostIP')],
+              ports: [{ name: 'metrics', containerPort: AGENT_PORT }],
+              livenessProbe: {
+                httpGet: { path: '/livez', port: 'metrics' },
+                initialDelaySeconds: 120,
+                periodSeconds: 30,
+                timeoutSeconds: 6,
+              },
               resources: { requests: { cpu: '10m', memory: '96Mi' } },
               securityContext: { privileged: true, runAsUser: 0 },
               terminationMessagePolicy: 'FallbackToLogsOnError',
