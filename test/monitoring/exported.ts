@@ -6,6 +6,7 @@ import { systemClock } from '../../src/kube/clock.ts';
 import { certificateMetrics } from '../../src/kube-apiserver/metrics/certificates.ts';
 import { clusterMetrics, terminationMetrics } from '../../src/kube-apiserver/metrics/cluster.ts';
 import { connectivityMetrics } from '../../src/kube-apiserver/metrics/connectivity.ts';
+import { operatorMetrics as kubeadmMetrics } from '../../src/kubeadm/operator/metrics.ts';
 import { controllerGauges, operatorMetrics } from '../../src/machine-config/metrics.ts';
 import { staticPodMetrics } from '../../src/staticpod/metrics.ts';
 
@@ -33,6 +34,7 @@ const PROGRAMS: Record<string, (registry: Registry) => void> = {
     expirationMetrics(registry);
     raftTermMetrics(registry);
   },
+  'kubeadm-operator': registry => void kubeadmMetrics(registry, systemClock),
   'machine-config-operator': registry => void operatorMetrics(registry),
   'machine-config-controller': registry => void controllerGauges(registry),
   'machine-config-daemon': registry => void agentMetrics(registry, 'x'),
