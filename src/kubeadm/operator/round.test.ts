@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { seconds } from '../../kube/duration.ts';
+import type { NodeReport } from '../report.ts';
+import type { Wanted } from '../wanted.ts';
+import type { Cluster, NodeSight } from './cluster.ts';
+import { decideRound } from './round.ts';
+
+const ASKED = new Date('2026-11-18T20:00:00Z');
+const MANAGER = 'kube-controller-manager';
+const CONF = '/etc/kubernetes/controller-manager.conf';
+
+const WANTED: Wanted = { round: ASKED.toISOString(), publishes: [], signers: {}, isSeparate: false, leaves: {} };
+
+function report(change: Partial<NodeReport> = {}): NodeReport {
+  const process = { startedAt: '2026-11-18T19:00:00Z', behind: [CONF], began: {} };
+  return {
+    role: 'control-plane',
+    etcd: 'stacked',
+    done: WANTED.round,
+    signers: {},
+    leaves: {},
+    processes: { [MANAGER]: process },
+    ...change,
+  };
+}
+
+function node(name: string, change: Partial<NodeSight> = {}): NodeSight {
+  const common = { isControlPlane: true, isReady: true, isWaived: false };
+  return { name, ...common, report: report({ processes: {} }), wanted: WANTED, ...change };
+}
+
+function decideAfter(passedMs: number, nodes: readonly NodeSight[]) {
+  const now = new Date(ASKED.getTime() + passedMs);
+  const cluster: Cluster = { nodes, families: [], separates: false, serviceAccount: undefined, refresh: 0.666, now };
+  return decideRound(cluster);
+}
+
+describe('which node is asked next (spec 80, KA-6)', () => {
+  test('nobody, where everybody is done and as it is to be', () => {
+    assert.deepEqual(decideAfter(0, [node('a'), node('b')]), {
+      step: { do: 'nothing' },
+      waitingFor: [],
+      againAt: undefined,
+    });
+  });
+
+  test('one that was never asked, at once; the others wait until it is done', () => {
+    const fresh = node('b', { wanted: undefined, report: report() });
+    const { step } = decideAfter(0, [node('a'), fresh]);
+    assert.equal(step.do === 'order' ? step.node : step.do, 'b');
+    const other = { ...fresh, name: 'c' };
+    const busy = node('b', { report: report({ done: undefined }) });
+    assert.equal(decideAfter(0, [node('a'), busy, other]).step.do, 'nothing');
+  });
+
+  test('one that was done in vain is named, and asked again after a minute', () => {
+    const behind = node('a', { report: report() });
+    const soon = decideAfter(seconds(59), [behind, node('b')]);
+    assert.equal(soon.step.do, 'nothing');
+    assert.deepEqual(soon.waitingFor, [
+      { who: 'node/a', why: `it is asked again: ${MANAGER} began before ${CONF} changed` },
+    ]);
+    assert.deepEqual(soon.againAt, new Date(ASKED.getTime() + seconds(60)));
+    const { step } = decideAfter(seconds(60), [behind, node('b')]);
+    assert.equal(step.do === 'order' ? step.node : step.do, 'a');
+  });
+});
