@@ -55,7 +55,7 @@ for (const isStrict of [false, true]) {
   test(`of two CAs of one name the one that is loaded is told from the other, where a server ${how}`, async () => {
     const ask = (loaded: readonly CertificateAndKey[]) =>
       serving(loaded, isStrict, async (place, users) => {
-        const answer = await askByShowing(place, AFTER as CertificateAndKey, { keys, now: NOW });
+        const answer = await askByShowing(place, AFTER as CertificateAndKey, { keys, now: new Date() });
         const named = await askForAuthorities(place);
         // The name alone says yes in either case.
         assert.ok(named.kind === 'loaded');
@@ -70,6 +70,6 @@ for (const isStrict of [false, true]) {
 
 test('nobody who listens is no answer', async () => {
   const place = await serving([], false, async found => found);
-  const answer = await askByShowing(place, AFTER as CertificateAndKey, { keys, now: NOW });
+  const answer = await askByShowing(place, AFTER as CertificateAndKey, { keys, now: new Date() });
   assert.equal(answer.kind, 'silent');
 });
