@@ -83,7 +83,9 @@ export function factsOf(name: SignerName, aim: Aim, scene: Scene): readonly stri
       ? [`no other ${name} is in any file that an agent reports`]
       : [
           `${older} is still trusted, until its end or rotunda rotate ${name} --retire`,
-          ...(name === 'ca' ? ['hand out new copies of admin.conf before that: those of people are not seen'] : []),
+          ...(name === 'ca'
+            ? ['copies of admin.conf from before refuse kube-apiserver: take new ones from a control-plane node']
+            : []),
         ]),
   ];
 }

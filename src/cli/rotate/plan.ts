@@ -55,7 +55,7 @@ export function planText(name: SignerName, scene: Scene, older: readonly OlderPo
   const tokens = name === 'ca' ? joinTokens(clusterInfo) : [];
   const lines = [
     `Another ${name}: "${commonName}" (ends ${ends}) is followed by "${next}", on ${countText(all.length, 'node')}. ` +
-      'Nothing refuses anything meanwhile: every node is changed and checked before the next one.',
+      'No process of the cluster refuses another meanwhile: every node is changed and checked before the next one.',
     '',
     ...(name === 'ca'
       ? [`1 Separate    kube-controller-manager restarts on each control-plane node, to sign with a file of its own.`]
@@ -70,7 +70,9 @@ export function planText(name: SignerName, scene: Scene, older: readonly OlderPo
       ? []
       : [`Join tokens that are good now: ${tokens.join(', ')}. --retire waits for their end and two hours more.`]),
     ...(name === 'ca'
-      ? ['Copies of admin.conf that people have are refused after Retire: hand out new ones before.']
+      ? [
+          'Copies of admin.conf that people and CI have know the CA before alone: from Sign on they refuse kube-apiserver. New ones can be taken from a control-plane node as soon as Distribute is done there.',
+        ]
       : []),
     `Expected duration until it signs everywhere: about ${durationText(restarts, family.objects.signer && annotationsOf(family.objects.signer)[TOOK])}${older.length > 0 && settings.pods === 'wait' && name === 'ca' ? ', and as long as pods are waited for' : ''}.`,
     'Point of no return: Retire. Before Sign, --take-back leaves no trace; after it, --take-back hands over to the CA before.',

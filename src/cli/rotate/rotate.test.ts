@@ -54,6 +54,7 @@ test('the plan says first what becomes of whom, and fits 80 columns', async () =
     '(--pods wait): shop/replicaset/web.',
     'in this order: cp-0, cp-1, cp-2, worker-0.',
     'Expected duration until it signs everywhere: about 15 min',
+    'from Sign on they refuse kube-apiserver.',
     'Point of no return: Retire.',
   ]) {
     assert.ok(flat.includes(part), `${part}\n${text}`);
