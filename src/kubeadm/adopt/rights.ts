@@ -7,6 +7,7 @@ import {
   ROTUNDA_NAMESPACE,
   STATIC_POD_NAMESPACE,
 } from '../names.ts';
+import { OPERATOR_LEASE } from '../operator/names.ts';
 import { type Account, AGENT, AGENTS, CONTROL_PLANE_AGENT, OPERATOR } from './accounts.ts';
 
 /** What accounts may do in one place, each rule with what it is for (spec 80, KA-2). */
@@ -21,7 +22,6 @@ export interface Grant {
   readonly isForRestarts?: boolean | undefined;
 }
 
-export const OPERATOR_LEASE = { namespace: ROTUNDA_NAMESPACE, name: 'kubeadm-operator-lock' } as const;
 export const KUBELET_CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client-kubelet';
 
 const FOLLOW = ['list', 'watch'];

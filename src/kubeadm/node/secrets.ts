@@ -10,6 +10,7 @@ import { isPkiError } from '../../pki/error.ts';
 import { readPrivateKey } from '../../pki/pem.ts';
 import { caDigest } from '../../trust/receipts.ts';
 import { KUBEADM_SIGNERS, type SignerName } from '../chains.ts';
+import { CLUSTER_RECORD } from '../cluster-record.ts';
 import { PKI_NAMESPACE } from '../names.ts';
 import type { Wanted } from '../wanted.ts';
 import { keyDigest } from './look.ts';
@@ -19,8 +20,6 @@ import type { NodeSight } from './sight.ts';
 export const SERVICE_ACCOUNT_KEYS = { namespace: PKI_NAMESPACE, name: 'service-account-keys' } as const;
 /** In these, the private key as PEM. */
 export const SERVICE_ACCOUNT_KEY = 'sa.key';
-/** What adoption wrote down. */
-const CLUSTER_RECORD = { namespace: PKI_NAMESPACE, name: 'kubeadm' } as const;
 /** A signer is due at this part of its life (KA-2). */
 const SIGNER_REFRESH = 0.8;
 
