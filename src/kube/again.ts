@@ -8,6 +8,8 @@ export interface AgainOptions {
   readonly clock?: Clock | undefined;
   /** How long after the first failure the last attempt may begin. */
   readonly limitMs?: number | undefined;
+  /** What is worth another attempt; `isTransient` unless given. */
+  readonly passes?: ((error: unknown) => boolean) | undefined;
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
@@ -21,7 +23,7 @@ const LIMIT_MS = minutes(10);
  */
 export async function againWhileTransient<T>(
   attempt: () => Promise<T>,
-  { signal, clock = systemClock, limitMs = LIMIT_MS, onError }: AgainOptions = {},
+  { signal, clock = systemClock, limitMs = LIMIT_MS, passes = isTransient, onError }: AgainOptions = {},
 ): Promise<T> {
   let giveUpAtMs: number | undefined;
   for (let failures = 1; ; failures++) {
@@ -32,7 +34,7 @@ export async function againWhileTransient<T>(
       const nowMs = clock.now().getTime();
       giveUpAtMs ??= nowMs + limitMs;
       const pauseMs = backoffMs(failures, BACKOFF);
-      if (!isTransient(error) || nowMs + pauseMs > giveUpAtMs) throw error;
+      if (!passes(error) || nowMs + pauseMs > giveUpAtMs) throw error;
       onError?.(error);
       await sleep(clock, pauseMs, signal);
     }

@@ -67,3 +67,8 @@ export function isVersionTooLarge(error: unknown): error is KubeError {
 export function isTransient(error: unknown): boolean {
   return error instanceof ConnectionError || (error instanceof KubeError && (error.code >= 500 || error.code === 429));
 }
+
+/** Allowed to nobody who asks so; for a moment also from a server that has only just started and does not know its roles yet. */
+export function isForbidden(error: unknown): error is KubeError {
+  return error instanceof KubeError && error.code === 403;
+}

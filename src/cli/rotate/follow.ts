@@ -3,6 +3,7 @@ import { TOOK, TURNED_ROUND } from '../../hand-over/names.ts';
 import { againWhileTransient } from '../../kube/again.ts';
 import { type Clock, sleep, systemClock } from '../../kube/clock.ts';
 import { seconds } from '../../kube/duration.ts';
+import { isForbidden, isTransient } from '../../kube/error.ts';
 import type { Kube } from '../../kube/port.ts';
 import type { SignerName } from '../../kubeadm/chains.ts';
 import { retirementHeldUp } from '../../kubeadm/operator/hand-over.ts';
@@ -23,19 +24,30 @@ const LOOK_AGAIN_MS = seconds(1);
 export async function follow(name: SignerName, aim: Aim, options: FollowOptions): Promise<void> {
   const { kube, clock = systemClock, signal, print } = options;
   let told: string | undefined;
+  const tell = (line: string) => {
+    if (line !== told) print(`${clock.now().toISOString().slice(11, 19)}  ${line}`);
+    told = line;
+  };
   for (;;) {
-    // kube-apiserver itself is restarted on the way.
-    const scene = await againWhileTransient(() => readScene(kube, clock.now()), { signal, clock });
+    const look = () => readScene(kube, clock.now());
+    const scene = await againWhileTransient(look, { signal, clock, passes, onError: error => tell(whyNot(error)) });
     const facts = factsOf(name, aim, scene);
     if (facts !== undefined) {
       for (const line of facts) print(line);
       return;
     }
-    const line = lineOf(name, scene);
-    if (line !== told) print(`${scene.now.toISOString().slice(11, 19)}  ${line}`);
-    told = line;
+    tell(lineOf(name, scene));
     await sleep(clock, LOOK_AGAIN_MS, signal);
   }
+}
+
+/** kube-apiserver is restarted on the way; one that has just started knows no roles yet, and whoever asked for a CA had them. */
+function passes(error: unknown): boolean {
+  return isTransient(error) || isForbidden(error);
+}
+
+function whyNot(error: unknown): string {
+  return `kube-apiserver cannot be asked, again in a moment: ${error instanceof Error ? error.message : String(error)}`;
 }
 
 function lineOf(name: SignerName, { status }: Scene): string {

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hours, minutes } from '../../kube/duration.ts';
+import { hours, minutes, seconds } from '../../kube/duration.ts';
+import { ConnectionError, KubeError } from '../../kube/error.ts';
+import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, NODES, SECRETS } from '../../kube/resource.ts';
 import type { SignerName } from '../../kubeadm/chains.ts';
 import { ModelCluster } from '../../kubeadm/operator/model-cluster.ts';
-import { factsOf } from './follow.ts';
+import { factsOf, follow } from './follow.ts';
 import { planText } from './plan.ts';
 import { type Request, retireRequest, rotationRequest, takeBackRequest } from './request.ts';
 import { readScene } from './scene.ts';
@@ -81,6 +83,32 @@ test('asked for, followed to the end, retired: each answer says what is so', asy
   await ask(cluster, retireRequest);
   await cluster.settle(hours(2));
   assert.match(factsOf('ca', 'retire', await sceneOf(cluster))?.join() ?? '', /no older ca is in any file/);
+});
+
+test('who follows is not put off by a kube-apiserver that starts, and knows no roles yet', async () => {
+  const cluster = await adopted();
+  await ask(cluster, rotationRequest);
+  await cluster.settle(hours(2));
+  await sceneOf(cluster);
+  const failures = [
+    new ConnectionError('ECONNREFUSED', 'nobody listens'),
+    new KubeError(403, 'Forbidden', 'RBAC: clusterrole "cluster-admin" not found'),
+  ];
+  const kube = new Proxy<Kube>(cluster.kube, {
+    get: (target, name) => async (resource: never, key: never) => {
+      const failure = failures.shift();
+      if (failure !== undefined) throw failure;
+      return target[name as 'get'](resource, key);
+    },
+  });
+  const printed: string[] = [];
+  let isOver = false;
+  const following = follow('ca', 'rotate', { kube, clock: cluster.clock, print: line => printed.push(line) });
+  void following.finally(() => (isOver = true)).catch(() => {});
+  while (!isOver) await cluster.clock.advance(seconds(1));
+  await following;
+  assert.deepEqual(failures, []);
+  assert.match(printed.join('\n'), /nobody listens\n.*again in a moment: RBAC: .*\n"kubernetes@\d+" signs/);
 });
 
 test('taken back before anything is made, while it is made known, and once it signs', async () => {
