@@ -42,7 +42,7 @@ export function restartsFor(name: SignerName, scene: Pick<Scene, 'nodes'>): Rest
 
 /** What would happen, the answer first: phases, what restarts where, who holds older trust, how long, and how to go back. */
 export function planText(name: SignerName, scene: Scene, older: readonly OlderPod[]): string {
-  const { settings, families, clusterInfo } = scene;
+  const { settings, families, clusterInfo, now } = scene;
   const family = families.find(candidate => candidate.name === name);
   if (family === undefined) throw new Error(`there is no CA ${name} in this cluster that could be used`);
   const restarts = restartsFor(name, scene);
@@ -52,7 +52,7 @@ export function planText(name: SignerName, scene: Scene, older: readonly OlderPo
   const next = `${commonName.replace(/@\d+$/, '')}@<seconds>`;
   const ends = family.current.notAfter.toISOString().slice(0, 10);
   const begins = restartText(onControlPlane, onWorkers, workers.length);
-  const tokens = name === 'ca' ? joinTokens(clusterInfo) : [];
+  const tokens = name === 'ca' ? joinTokens(clusterInfo, now) : [];
   const lines = [
     `Another ${name}: "${commonName}" (ends ${ends}) is followed by "${next}", on ${countText(all.length, 'node')}. ` +
       'No process of the cluster refuses another meanwhile: every node is changed and checked before the next one.',

@@ -26,7 +26,7 @@ import { certificatesIn } from '../../pki/pem.ts';
 import { caDigest } from '../../trust/receipts.ts';
 import type { FamilyState } from './families.ts';
 import type { FamilyStep } from './hand-over.ts';
-import { JOIN_TOKENS, JOINS_END, RETIRE } from './names.ts';
+import { JOIN_TOKENS, JOINS_END, PODS_HOLD, RETIRE } from './names.ts';
 
 /** Writes what was decided about a family; false: another writer was first, and everything has to be looked at again. */
 export async function carryOut(
@@ -101,7 +101,7 @@ async function newPair(
 const FURTHEST_NAME_SECONDS = 3600;
 
 async function promote(
-  { name, objects, config, question }: FamilyState,
+  { name, objects, config, question, current }: FamilyState,
   decision: FamilyDecision,
   rotation: Rotation,
   joinTokens: string | undefined,
@@ -121,6 +121,8 @@ async function promote(
     [RETIRE]: undefined,
     [JOINS_END]: undefined,
     [JOIN_TOKENS]: name === 'ca' ? joinTokens : undefined,
+    // Nothing signs without their receipts, and the one before has been in their files all the time.
+    [PODS_HOLD]: name === 'ca' ? [ownCertificate(next), current].map(caDigest).join() : undefined,
   };
   const wanted = withAnnotations(withCertificate(signer, next, 'signer', config.refreshMs), annotations);
   if ((await store(SECRETS, signer, wanted, rotation)) === undefined) return false;

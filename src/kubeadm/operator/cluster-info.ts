@@ -3,6 +3,7 @@ import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
 import type { Certificate } from '../../pki/certificate.ts';
 import { certificatesIn, encodeCertificates } from '../../pki/pem.ts';
 import { isFields } from '../exchange.ts';
+import { withoutSignatures } from './join-tokens.ts';
 
 const KUBECONFIG = 'kubeconfig';
 const CA_DATA = 'certificate-authority-data';
@@ -15,17 +16,23 @@ export function certificatesOfClusterInfo(clusterInfo: ConfigMap | undefined): C
 }
 
 /**
- * The ConfigMap with these CAs for whoever joins, and all else as it is; the same one where nothing changes, undefined for one that cannot be
- * understood. The signatures of tokens are over this text, and follow by themselves.
+ * The ConfigMap with these CAs for whoever joins; the same one where it has them already, in whatever order, undefined for one that cannot
+ * be understood. The signatures of tokens are over this text: they go, and kube-controller-manager makes others.
  */
-export function withCertificates(clusterInfo: ConfigMap, cas: readonly Certificate[]): ConfigMap | undefined {
+export function withCertificates(
+  clusterInfo: ConfigMap,
+  cas: readonly Certificate[],
+  now: Date,
+): ConfigMap | undefined {
   const held = certificatesOfClusterInfo(clusterInfo);
-  if (held.length === cas.length && held.every((ca, i) => cas[i]?.der.equals(ca.der))) return clusterInfo;
+  const isHeld = (ca: Certificate) => held.some(({ der }) => der.equals(ca.der));
+  if (held.length === cas.length && cas.every(isHeld)) return clusterInfo;
   const kubeconfig = readKubeconfig(clusterInfo);
   const cluster = clusterOf(kubeconfig);
   if (cluster === undefined) return undefined;
   cluster[CA_DATA] = Buffer.from(encodeCertificates(cas), 'latin1').toString('base64');
-  return { ...clusterInfo, data: { ...clusterInfo.data, [KUBECONFIG]: dump(kubeconfig, { lineWidth: -1 }) } };
+  const text = dump(kubeconfig, { lineWidth: -1 });
+  return withoutSignatures({ ...clusterInfo, data: { ...clusterInfo.data, [KUBECONFIG]: text } }, now);
 }
 
 function readKubeconfig(clusterInfo: ConfigMap | undefined): unknown {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withAnnotations } from '../../certrotation/secret.ts';
+import { minutes } from '../../kube/duration.ts';
 import { issueSigner } from '../../pki/issue.ts';
 import { encodeCertificates } from '../../pki/pem.ts';
 import { seededKeys } from '../../pki/seeded-keys.ts';
@@ -33,29 +34,45 @@ const info = (data: Record<string, string> = {}) => ({
 });
 
 test('nodes that join are told of both generations, and of the server as before', () => {
-  const both = withCertificates(info({ 'jws-kubeconfig-abcdef': 'x' }), [OLD, NEXT]);
+  const both = withCertificates(info({ 'jws-kubeconfig-abcdef': 'x' }), [OLD, NEXT], NOW);
   assert.deepEqual(
     certificatesOfClusterInfo(both).map(({ subject }) => subject.commonName),
     ['kubernetes', 'kubernetes@1'],
   );
   assert.match(both?.data?.kubeconfig ?? '', /server: https:\/\/10\.0\.0\.1:6443/);
-  assert.equal(both?.data?.['jws-kubeconfig-abcdef'], 'x');
-  assert.equal(withCertificates(both ?? {}, [OLD, NEXT]), both);
+  for (const order of [
+    [OLD, NEXT],
+    [NEXT, OLD],
+  ])
+    assert.equal(withCertificates(both ?? {}, order, NOW), both);
   const same = info();
-  assert.equal(withCertificates(same, [OLD]), same);
+  assert.equal(withCertificates(same, [OLD], NOW), same);
+});
+
+test('signatures over another text go, and their tokens are known until there are others', () => {
+  const both = withCertificates(info({ 'jws-kubeconfig-abcdef': 'x', other: 'y' }), [OLD, NEXT], NOW);
+  assert.deepEqual(Object.keys(both?.data ?? {}), ['kubeconfig', 'other']);
+  const after = (ms: number) => new Date(NOW.getTime() + ms);
+  assert.deepEqual(joinTokens(both, after(minutes(9))), ['abcdef']);
+  assert.deepEqual(joinTokens(both, after(minutes(10))), []);
+  // Changed once more before anybody has signed.
+  const again = both && withCertificates(both, [NEXT], after(minutes(9)));
+  assert.deepEqual(joinTokens(again, after(minutes(18))), ['abcdef']);
+  const signed = { ...again, data: { ...again?.data, 'jws-kubeconfig-newone': 'x' } };
+  assert.deepEqual(joinTokens(signed, after(minutes(10))), ['newone']);
 });
 
 test('what is no kubeconfig is left alone', () => {
   for (const kubeconfig of ['', '{', 'a: 1', 'clusters: []', 'clusters: [{name: x}]']) {
-    assert.equal(withCertificates({ data: { kubeconfig } }, [NEXT]), undefined);
+    assert.equal(withCertificates({ data: { kubeconfig } }, [NEXT], NOW), undefined);
     assert.deepEqual(certificatesOfClusterInfo({ data: { kubeconfig } }), []);
   }
 });
 
 test('the CA before stays until the tokens that pin it are over, and two hours more', () => {
   const before = info({ 'jws-kubeconfig-abcdef': 'x', 'jws-kubeconfig-012345': 'x', 'jws-kubeconfig-BAD': 'x' });
-  assert.deepEqual(joinTokens(before), ['012345', 'abcdef']);
-  const signer = withAnnotations({ metadata: { name: 'ca' } }, { [JOIN_TOKENS]: notedTokens(before) });
+  assert.deepEqual(joinTokens(before, NOW), ['012345', 'abcdef']);
+  const signer = withAnnotations({ metadata: { name: 'ca' } }, { [JOIN_TOKENS]: notedTokens(before, NOW) });
   assert.match(joinsHoldUp(signer, before, NOW) ?? '', /012345, abcdef/);
   // A token that was made since pins the new CA too.
   const later = info({ 'jws-kubeconfig-abcdef': 'x', 'jws-kubeconfig-newone': 'x' });

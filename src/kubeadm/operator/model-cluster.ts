@@ -21,7 +21,7 @@ import { seededKeys } from '../../pki/seeded-keys.ts';
 import { caDigest, signingKey } from '../../trust/receipts.ts';
 import { KUBEADM_CHAINS, KUBEADM_SIGNERS, type SignerName } from '../chains.ts';
 import { CLUSTER_RECORD, type ClusterStatus, encodeSettings, type PodsPolicy, statusOf } from '../cluster-record.ts';
-import { AUTHENTICATION, CLUSTER_INFO, ETCD_CLIENT_PORT, ETCD_PEER_PORT } from '../names.ts';
+import { AUTHENTICATION, CLUSTER_INFO, ETCD_CLIENT_PORT, ETCD_PEER_PORT, ROOT_CA } from '../names.ts';
 import { decodeWanted, type Wanted, wantedKey } from '../wanted.ts';
 import { ModelNode } from './model-node.ts';
 import { RETIRE, signerKey } from './names.ts';
@@ -163,8 +163,21 @@ export class ModelCluster {
     const found = await getIfPresent(this.kube, CONFIG_MAPS, AUTHENTICATION);
     if (api === undefined || found === undefined) return;
     const text = encodeCertificates(api.cas['front-proxy-ca'] ?? []);
-    if (found.data?.['requestheader-client-ca-file'] === text) return;
-    await this.kube.update(CONFIG_MAPS, { ...found, data: { 'requestheader-client-ca-file': text } });
+    if (found.data?.['requestheader-client-ca-file'] !== text)
+      await this.kube.update(CONFIG_MAPS, { ...found, data: { 'requestheader-client-ca-file': text } });
+    await this.#publishRootCa(api);
+  }
+
+  /** kube-controller-manager gives every namespace with pods what it has begun with, byte for byte. */
+  async #publishRootCa({ processes }: ModelNode): Promise<void> {
+    const text = encodeCertificates(processes.get('kube-controller-manager')?.began.ca ?? []);
+    for (const namespace of new Set(this.pods.map(({ metadata }) => metadata?.namespace ?? ''))) {
+      const metadata = { ...ROOT_CA, namespace, managedFields: [{ time: formatRfc3339(this.now()) }] };
+      const found = await getIfPresent(this.kube, CONFIG_MAPS, { namespace, name: ROOT_CA.name });
+      const wanted = { metadata, data: { 'ca.crt': text } };
+      if (found === undefined) await this.kube.create(CONFIG_MAPS, wanted);
+      else if (found.data?.['ca.crt'] !== text) await this.kube.update(CONFIG_MAPS, { ...found, ...wanted });
+    }
   }
 
   async wanted(name: string): Promise<Wanted | undefined> {

@@ -7,6 +7,10 @@ export const RETIRE = 'rotunda.dev/hand-over-retire';
 export const JOIN_TOKENS = 'rotunda.dev/join-tokens';
 /** On the same Secret: until then a join command may be about that knows none but the CA before it (KA-11). */
 export const JOINS_END = 'rotunda.dev/join-commands-end';
+/** On `cluster-info`: when its signatures were taken away because they were over another text, and the tokens, by id, whose they were. */
+export const UNSIGNED = 'rotunda.dev/unsigned-join-tokens';
+/** On the Secret of a signer: CAs, by their digests, that every pod has been seen to hold, so that nobody is asked about them again (KA-9). */
+export const PODS_HOLD = 'rotunda.dev/pods-hold';
 /** On a pod, or in its template: what runs there reads its CA again by itself, so that no hand-over waits for it ("true"). */
 export const READS_CA_AGAIN = 'rotunda.dev/reads-ca-again';
 

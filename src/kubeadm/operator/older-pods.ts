@@ -1,4 +1,5 @@
-import type { ConfigMap, Pod } from 'kubernetes-types/core/v1.d.ts';
+import type { ConfigMap, Pod, Secret } from 'kubernetes-types/core/v1.d.ts';
+import { annotationsOf } from '../../certrotation/secret.ts';
 import type { Receipt } from '../../hand-over/receipt.ts';
 import { minutes } from '../../kube/duration.ts';
 import { floorToMs, parseRfc3339 } from '../../kube/time.ts';
@@ -7,7 +8,7 @@ import { certificatesIn } from '../../pki/pem.ts';
 import { caDigest } from '../../trust/receipts.ts';
 import type { PodsPolicy } from '../cluster-record.ts';
 import { ROOT_CA, ROTUNDA_NAMESPACE } from '../names.ts';
-import { READS_CA_AGAIN } from './names.ts';
+import { PODS_HOLD, READS_CA_AGAIN } from './names.ts';
 
 /** A pod that began before its namespace had a CA, and whose client is not known to read it again (KA-9). */
 export interface OlderPod {
@@ -27,6 +28,8 @@ export interface PodTrust {
 }
 
 const ROOT_CA_KEY = 'ca.crt';
+const ALL_PODS = `${ROOT_CA.name} of all namespaces`;
+const PODS_ON = 'pods on ';
 /** A kubelet brings a changed ConfigMap to its pods within about this time. */
 const BROUGHT_MS = minutes(2);
 /** More names than this are counted, not listed. */
@@ -67,6 +70,15 @@ export function podTrust(
   return { lacking: lacking.toSorted(), older, since: since.size === 0 ? undefined : new Date(last) };
 }
 
+/** Whether it was noted on the Secret of the CA in use, when that one began to sign, that every pod holds this one. */
+export function podsHold(signer: Secret | undefined, ca: Certificate): boolean {
+  const noted = signer && annotationsOf(signer)[PODS_HOLD];
+  return noted !== undefined && noted.split(',').includes(caDigest(ca));
+}
+
+/** What is said of pods that have all been seen to hold it: the ConfigMaps are written anew when the order of CAs in files changes. */
+export const ALL_PODS_HOLD: readonly Receipt[] = [everywhere(true, 'have it, since before it signed')];
+
 /** The same as receipts, one a node that has such pods: nobody waits for them where that was agreed on. */
 export function podReceipts(
   { lacking, older, since }: PodTrust,
@@ -74,14 +86,6 @@ export function podReceipts(
   isWaived: (node: string) => boolean,
   now: Date,
 ): Receipt[] {
-  const everywhere = (isLoaded: boolean, evidence: string): Receipt => ({
-    verifier: `${ROOT_CA.name} of all namespaces`,
-    node: undefined,
-    kind: 'reported',
-    isLoaded,
-    evidence,
-    isWaived: false,
-  });
   if (lacking.length > 0) return [everywhere(false, `is without it in ${listed(lacking)}`)];
   if (since !== undefined && now.getTime() - since.getTime() < BROUGHT_MS && older.length > 0)
     return [everywhere(false, 'kubelets bring it to pods within about two minutes')];
@@ -91,7 +95,7 @@ export function podReceipts(
     everywhere(true, 'have it'),
     ...[...byNode].map(
       ([node, pods]): Receipt => ({
-        verifier: `pods on ${node}`,
+        verifier: `${PODS_ON}${node}`,
         node,
         kind: 'started',
         isLoaded: false,
@@ -100,6 +104,15 @@ export function podReceipts(
       }),
     ),
   ];
+}
+
+function everywhere(isLoaded: boolean, evidence: string): Receipt {
+  return { verifier: ALL_PODS, node: undefined, kind: 'reported', isLoaded, evidence, isWaived: false };
+}
+
+/** Whether a receipt is about what pods hold. */
+export function isOfPods({ verifier }: Receipt): boolean {
+  return verifier.startsWith(PODS_ON) || verifier === ALL_PODS;
 }
 
 /** When a ConfigMap was first seen with a CA, for one that does not say itself since when it is as it is. */

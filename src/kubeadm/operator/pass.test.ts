@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Pod } from 'kubernetes-types/core/v1.d.ts';
 import { nextKey, previousKey } from '../../hand-over/family.ts';
 import { days, hours, minutes } from '../../kube/duration.ts';
+import { formatRfc3339 } from '../../kube/time.ts';
 import { encodeReport } from '../report.ts';
 import { ModelCluster } from './model-cluster.ts';
 import { signerKey } from './names.ts';
@@ -162,3 +164,37 @@ test('a node that joins in the middle gets the files of the phase before it coun
   await cluster.settle(hours(6));
   assert.equal((await cluster.status())?.families.ca?.phase, 'Retiring');
 });
+
+test('pods that hold the next CA are not waited for again when files change their order', async () => {
+  const cluster = await adopted();
+  const begin = () => {
+    cluster.pods = [podSince(formatRfc3339(cluster.now()))];
+  };
+  begin();
+  await cluster.settle(minutes(10));
+  await cluster.rotate('ca');
+  await cluster.settle(hours(1));
+  const waiting = (await cluster.status())?.waitingFor.map(({ who, why }) => `${who}: ${why}`);
+  assert.deepEqual(waiting, ['pods on worker-0: shop/web began before it']);
+  begin();
+  await cluster.settle(hours(1));
+  await cluster.assertAtRest();
+  const [now] = [await cluster.current('ca')];
+  assert.notEqual(now?.subject.commonName, 'kubernetes');
+  await cluster.turnRound('ca');
+  await cluster.settle(hours(1));
+  await cluster.assertAtRest();
+  assert.equal((await cluster.current('ca'))?.subject.commonName, 'kubernetes');
+});
+
+function podSince(startedAt: string): Pod {
+  return {
+    metadata: { namespace: 'shop', name: 'web' },
+    spec: {
+      nodeName: 'worker-0',
+      containers: [{ name: 'web', image: 'registry/web:1' }],
+      volumes: [{ name: 'token', projected: { sources: [{ configMap: { name: 'kube-root-ca.crt' } }] } }],
+    },
+    status: { phase: 'Running', containerStatuses: [{ name: 'web', state: { running: { startedAt } } } as never] },
+  };
+}

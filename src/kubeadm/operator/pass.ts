@@ -40,7 +40,7 @@ import { type EvidenceSources, receiptsOf, type SeenNode } from './evidence.ts';
 import { type FamilyState, familiesIn } from './families.ts';
 import { asksAbout, type FamilyPlan, planOf, type Surroundings } from './hand-over.ts';
 import { notedTokens } from './join-tokens.ts';
-import { FirstSeen, type OlderPod, podReceipts, podTrust } from './older-pods.ts';
+import { ALL_PODS_HOLD, FirstSeen, isOfPods, type OlderPod, podReceipts, podsHold, podTrust } from './older-pods.ts';
 import { decideRound } from './round.ts';
 import { presentersOf } from './shown.ts';
 import { leftOver, namedIn, nodesSeen } from './sight.ts';
@@ -149,13 +149,15 @@ export class Pass {
       const plan = planOf(family, await this.#surroundings(family, scene, sources));
       plans.set(family.name, plan);
       if (plan.step.do === 'nothing') continue;
-      await carryOut(family, plan.step, plan.decision, this.#rotation, notedTokens(sources.clusterInfo));
+      await carryOut(family, plan.step, plan.decision, this.#rotation, notedTokens(sources.clusterInfo, now));
       return { againAt: now };
     }
     const ca = families.find(({ name }) => name === 'ca');
     if (ca !== undefined && !(await this.#publishForJoining(ca, sources.clusterInfo))) return { againAt: now };
-    if (settings.pods === 'restart' && plans.get('ca')?.phase === 'Distributing' && ca?.question.next !== undefined)
-      await this.#deps.restart?.((await sources.podTrust(ca.question.next)).older);
+    if (settings.pods === 'restart' && ca?.question.next !== undefined && waitsOnlyForPods(plans.get('ca'))) {
+      const { lacking, older } = await sources.podTrust(ca.question.next);
+      if (lacking.length === 0) await this.#deps.restart?.(older);
+    }
     const cluster: Cluster = {
       nodes,
       families: families.map(family => sightOf(family, plans.get(family.name))),
@@ -215,7 +217,8 @@ export class Pass {
       servers: serversIn(this.#deps.staticPods()),
       clusterInfo,
       authentication,
-      pods: async of => podReceipts(await trust(of), settings.pods, isWaived, now),
+      pods: async of =>
+        podsHold(ca?.objects.signer, of) ? ALL_PODS_HOLD : podReceipts(await trust(of), settings.pods, isWaived, now),
       podTrust: trust,
       ask,
       look,
@@ -250,7 +253,7 @@ export class Pass {
     if (clusterInfo === undefined) return true;
     const { current, question } = ca;
     const others = question.bundle.filter(({ der }) => !der.equals(current.der));
-    const wanted = withCertificates(clusterInfo, [current, ...others]);
+    const wanted = withCertificates(clusterInfo, [current, ...others], this.#deps.clock.now());
     if (wanted === clusterInfo) return true;
     if (wanted === undefined) {
       const text = `ConfigMap ${CLUSTER_INFO.namespace}/${CLUSTER_INFO.name} holds no kubeconfig with a cluster: nodes that join would not know the CA`;
@@ -350,6 +353,12 @@ function busyBeside(family: FamilyState, families: readonly FamilyState[]): stri
   const isDue = ({ question, hasKey }: FamilyState) => hasKey && (question.due !== undefined || question.isTurnedRound);
   const turn = begun ?? families.find(isDue);
   return turn === undefined || turn.name === family.name ? undefined : turn.name;
+}
+
+/** Whoever was restarted before kube-controller-manager publishes the next CA for good would have to be restarted again. */
+function waitsOnlyForPods(plan: FamilyPlan | undefined): boolean {
+  const waitingFor = plan?.phase === 'Distributing' ? plan.decision.waitingFor : [];
+  return waitingFor.length > 0 && waitingFor.every(isOfPods);
 }
 
 function sightOf({ name, current, question }: FamilyState, plan: FamilyPlan | undefined): FamilySight {
