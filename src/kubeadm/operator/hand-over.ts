@@ -147,8 +147,12 @@ function restOf(
 
 /** Why the CAs before the one in use stay for now; undefined: they go. */
 export function retirementHeldUp(signer: Secret, now: Date, clusterInfo: ConfigMap | undefined): string | undefined {
-  if (annotationsOf(signer)[RETIRE] === undefined)
-    return 'copies of admin.conf that people have are not seen, so that it stays until its end, or until somebody runs rotunda rotate --retire';
+  if (annotationsOf(signer)[RETIRE] === undefined) {
+    const name = signer.metadata?.name ?? '';
+    const unseen =
+      name === 'ca' ? 'copies of admin.conf that people have' : 'certificates of it that somebody else was given';
+    return `${unseen} are not seen, so that it stays until its end, or until somebody runs rotunda rotate ${name} --retire`;
+  }
   return joinsHoldUp(signer, clusterInfo, now);
 }
 

@@ -31,6 +31,13 @@ export function withoutSignatures(clusterInfo: ConfigMap, now: Date): ConfigMap 
   return { ...clusterInfo, metadata: { ...clusterInfo.metadata, annotations }, data: Object.fromEntries(data) };
 }
 
+/** Without the note about tokens whose signatures are there again: whatever goes from now on has ended. The same one where there is none. */
+export function withoutNote(clusterInfo: ConfigMap): ConfigMap {
+  const { [UNSIGNED]: note, ...annotations } = clusterInfo.metadata?.annotations ?? {};
+  if (note === undefined || signedTokens(clusterInfo).length === 0) return clusterInfo;
+  return { ...clusterInfo, metadata: { ...clusterInfo.metadata, annotations } };
+}
+
 function signedTokens(clusterInfo: ConfigMap | undefined): readonly string[] {
   const keys = Object.keys(clusterInfo?.data ?? {}).filter(key => key.startsWith(SIGNATURE));
   return tokenIds(keys.map(key => key.slice(SIGNATURE.length)));

@@ -6,7 +6,7 @@ import { issueSigner } from '../../pki/issue.ts';
 import { encodeCertificates } from '../../pki/pem.ts';
 import { seededKeys } from '../../pki/seeded-keys.ts';
 import { certificatesOfClusterInfo, withCertificates } from './cluster-info.ts';
-import { joinNotes, joinsHoldUp, joinTokens, notedTokens } from './join-tokens.ts';
+import { joinNotes, joinsHoldUp, joinTokens, notedTokens, withoutNote } from './join-tokens.ts';
 import { JOIN_TOKENS } from './names.ts';
 
 const NOW = new Date('2026-01-01T00:00:00Z');
@@ -60,6 +60,10 @@ test('signatures over another text go, and their tokens are known until there ar
   assert.deepEqual(joinTokens(again, after(minutes(18))), ['abcdef']);
   const signed = { ...again, data: { ...again?.data, 'jws-kubeconfig-newone': 'x' } };
   assert.deepEqual(joinTokens(signed, after(minutes(10))), ['newone']);
+  // From then on a token without a signature has ended.
+  assert.equal(again && withoutNote(again), again);
+  const { 'jws-kubeconfig-newone': _, ...unsigned } = signed.data;
+  assert.deepEqual(joinTokens({ ...withoutNote(signed), data: unsigned }, after(minutes(9))), []);
 });
 
 test('what is no kubeconfig is left alone', () => {

@@ -39,7 +39,7 @@ import { nextDue } from './due.ts';
 import { type EvidenceSources, receiptsOf, type SeenNode } from './evidence.ts';
 import { type FamilyState, familiesIn } from './families.ts';
 import { asksAbout, type FamilyPlan, planOf, type Surroundings } from './hand-over.ts';
-import { notedTokens } from './join-tokens.ts';
+import { notedTokens, withoutNote } from './join-tokens.ts';
 import { ALL_PODS_HOLD, FirstSeen, isOfPods, type OlderPod, podReceipts, podsHold, podTrust } from './older-pods.ts';
 import { decideRound } from './round.ts';
 import { presentersOf } from './shown.ts';
@@ -253,7 +253,8 @@ export class Pass {
     if (clusterInfo === undefined) return true;
     const { current, question } = ca;
     const others = question.bundle.filter(({ der }) => !der.equals(current.der));
-    const wanted = withCertificates(clusterInfo, [current, ...others], this.#deps.clock.now());
+    const told = withCertificates(clusterInfo, [current, ...others], this.#deps.clock.now());
+    const wanted = told && withoutNote(told);
     if (wanted === clusterInfo) return true;
     if (wanted === undefined) {
       const text = `ConfigMap ${CLUSTER_INFO.namespace}/${CLUSTER_INFO.name} holds no kubeconfig with a cluster: nodes that join would not know the CA`;
