@@ -213,14 +213,20 @@ export class Rig {
   }
 
   async #ready(node: RigNode): Promise<void> {
-    await eventuallyDespiteErrors(
-      `node ${node.name} to be ready`,
-      async () => {
-        const { status } = await this.kube.get(NODES, { name: node.name });
-        return status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
-      },
-      () => node.log(),
-    );
+    // A copy would refuse a kube-apiserver that shows a certificate of a newer CA.
+    const kube = new HttpKube(await loadAccess({ path: join(this.#first.root, ADMIN) }));
+    try {
+      await eventuallyDespiteErrors(
+        `node ${node.name} to be ready`,
+        async () => {
+          const { status } = await kube.get(NODES, { name: node.name });
+          return status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
+        },
+        () => node.log(),
+      );
+    } finally {
+      await kube.close();
+    }
     this.#tell(`${node.name} is ready`);
   }
 }

@@ -1,0 +1,71 @@
+/**
+ * A kubelet whose client certificate has ended does not start any more, and nobody answers it. The agent of its node is a container that
+ * goes on without it, and gets it another one: from the CA's key on a control-plane node, through a request elsewhere (spec 80, 5).
+ */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { hours } from '../../../src/kube/duration.ts';
+import { LEASES } from '../../../src/kube/resource.ts';
+import { loadCertificateAndKey } from '../../../src/pki/authority.ts';
+import { issueClient } from '../../../src/pki/issue.ts';
+import { systemKeys } from '../../../src/pki/keys.ts';
+import { encodeCertificates, encodePrivateKey, readCertificates } from '../../../src/pki/pem.ts';
+import { rigProblem } from '../rig/rig.ts';
+import type { RigNode } from '../rig/rig-node.ts';
+import { AdoptedCluster, ROTUNDA_IMAGE } from './adopted-cluster.ts';
+
+const FOLDER = '/var/lib/kubelet/pki';
+const CURRENT = `${FOLDER}/kubelet-client-current.pem`;
+const ENDED = `${FOLDER}/kubelet-client-ended.pem`;
+const problem = await rigProblem();
+
+describe('a kubelet whose client certificate has ended', { skip: problem ?? false }, () => {
+  let cluster: AdoptedCluster;
+
+  before(async () => {
+    cluster = await AdoptedCluster.start({ controlPlanes: 1, workers: 1 });
+    await cluster.rotunda('adopt', 'kubeadm', '--image', ROTUNDA_IMAGE, '--yes');
+    await cluster.isQuiet();
+  });
+
+  after(() => cluster?.close());
+
+  for (const role of ['control-plane', 'worker'] as const) {
+    test(`comes back without a person on a ${role}`, async () => {
+      const node = cluster.rig.nodes.find(candidate => candidate.role === role) as RigNode;
+      await node.kubelet.stop();
+      await putEndedCertificate(node);
+      const began = Date.now();
+      await node.kubelet.start();
+      await cluster.eventually('another certificate', async () => {
+        const [certificate] = readCertificates(await node.read(CURRENT)).certificates;
+        return certificate !== undefined && certificate.notAfter.getTime() > Date.now() + hours(1);
+      });
+      await cluster.eventually('a kubelet that renews its lease', async () => {
+        const lease = await cluster.kube.get(LEASES, { namespace: 'kube-node-lease', name: node.name });
+        return Date.parse(lease.spec?.renewTime ?? '') > began;
+      });
+      const mode = await node.output('stat', '-L', '-c', '%a', CURRENT);
+      assert.equal(mode, '600');
+      await cluster.isQuiet();
+    });
+  }
+
+  /** What a kubelet would have that was not renewed in time. */
+  async function putEndedCertificate(node: RigNode): Promise<void> {
+    const pki = '/etc/kubernetes/pki';
+    const read = (file: string) => cluster.first.read(join(pki, file));
+    const { chain, key } = await issueClient({
+      keys: systemKeys,
+      now: new Date(Date.now() - hours(2)),
+      lifetimeMs: hours(1),
+      algorithm: 'P-256',
+      signer: loadCertificateAndKey(await read('ca.crt'), await read('ca.key')),
+      user: { name: `system:node:${node.name}`, groups: ['system:nodes'] },
+    });
+    writeFileSync(join(node.root, ENDED), encodeCertificates(chain) + encodePrivateKey(key), { mode: 0o600 });
+    await node.output('ln', '-sfn', ENDED, CURRENT);
+  }
+});
