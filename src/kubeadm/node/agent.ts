@@ -10,6 +10,7 @@ import { onChange, onTransition } from '../../controller/trigger.ts';
 import { type Host, HostError } from '../../host/port.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { minutes, seconds } from '../../kube/duration.ts';
+import { isTransient } from '../../kube/error.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { Kube } from '../../kube/port.ts';
@@ -21,7 +22,7 @@ import { decodeWanted, type Wanted, wantedKey } from '../wanted.ts';
 import type { Ask } from './ask.ts';
 import { carryOut } from './carry-out.ts';
 import { checkNode } from './checks.ts';
-import { decideRescue, decideSteps } from './decide.ts';
+import { decideLifeline, decideRescue, decideSteps } from './decide.ts';
 import { NodeFault } from './file-text.ts';
 import { renewKubelet } from './kubelet-certificate.ts';
 import { lookAtNode } from './look.ts';
@@ -112,6 +113,9 @@ export class KubeadmAgent {
   /** Works until `signal` aborts; a step under way is finished first. */
   async run(signal: AbortSignal): Promise<void> {
     await this.#sweep();
+    await this.#keepReachable().catch(error => {
+      this.#options.log.warn({ err: error }, 'what has ended could not be made anew');
+    });
     const informers = [this.#wanted, this.#nodes, this.#pods];
     for (const informer of informers) informer.start();
     try {
@@ -144,6 +148,7 @@ export class KubeadmAgent {
     let outcome: Outcome | undefined;
     this.#seen = undefined;
     try {
+      await this.#keepReachable();
       const isInRound = wanted !== undefined && wanted.round !== done;
       outcome = await this.#rescue(isInRound, context);
       if (isInRound) outcome = await this.#converge(wanted, context);
@@ -161,6 +166,24 @@ export class KubeadmAgent {
     return outcome?.is === 'waiting' ? { againAt: this.#later(LOOK_AGAIN_MS) } : {};
   }
 
+  /** Where nobody can ask this node for a round because of what has ended here, it helps itself. */
+  async #keepReachable(): Promise<void> {
+    const { clock, log } = this.#options;
+    const sight = await this.#look();
+    const steps = decideLifeline(sight, clock.now());
+    if (steps.length > 0 && (await this.#isApiSilent())) await this.#carryOut(sight, steps, log);
+  }
+
+  async #isApiSilent(): Promise<boolean> {
+    const { kube, nodeName } = this.#options;
+    try {
+      await kube.get(NODES, { name: nodeName });
+      return false;
+    } catch (error) {
+      return isTransient(error);
+    }
+  }
+
   /** What was begun is ended, and a kubelet that is about to lose its certificate gets one, whether anything is wanted or not. */
   async #rescue(isInRound: boolean, context: ReconcileContext): Promise<Outcome | undefined> {
     let sight = await this.#look();
@@ -173,7 +196,7 @@ export class KubeadmAgent {
     for (let count = 0; count < MOST_STEPS; count++) {
       const steps = decideRescue(sight, this.#options.clock.now(), isInRound);
       if (steps.length === 0) return undefined;
-      if (!(await this.#carryOut(sight, steps, context)))
+      if (!(await this.#carryOut(sight, steps, context.log)))
         return { is: 'waiting', for: "the kubelet's certificate to be issued" };
       sight = await this.#look();
     }
@@ -192,7 +215,7 @@ export class KubeadmAgent {
         case 'wait':
           return { is: 'waiting', for: decision.for };
         case 'steps':
-          if (!(await this.#carryOut(sight, decision.steps, context)))
+          if (!(await this.#carryOut(sight, decision.steps, context.log)))
             return { is: 'waiting', for: "the kubelet's certificate to be issued" };
           break;
         case 'settled': {
@@ -206,12 +229,12 @@ export class KubeadmAgent {
     throw new NodeFault(`the round ${wanted.round} does not come to an end`);
   }
 
-  async #carryOut(sight: NodeSight, steps: readonly Step[], context: ReconcileContext): Promise<boolean> {
+  async #carryOut(sight: NodeSight, steps: readonly Step[], log: Log): Promise<boolean> {
     const { host, keys, clock, kube, nodeKube } = this.#options;
     const now = clock.now();
     this.#seen = undefined;
     for (const step of steps) {
-      context.log.info({ step: stepText(step) }, 'changing the node');
+      log.info({ step: stepText(step) }, 'changing the node');
       const isDone = await carryOut(sight, step, {
         host,
         keys,

@@ -74,7 +74,7 @@ export async function carryOut(sight: NodeSight, step: Step, options: CarryOutOp
 /** Makes a leaf anew and puts it where the old one is. */
 async function renew(
   sight: NodeSight,
-  { leaf, from, signs }: Extract<Step, { do: 'renew' }>,
+  { leaf, from, signs, isStopgap }: Extract<Step, { do: 'renew' }>,
   { host, keys, now }: CarryOutOptions,
 ): Promise<void> {
   const { files } = host;
@@ -87,6 +87,7 @@ async function renew(
     signer,
     oldSigner: leaf.signedBy,
     defaultLifetimeMs: days(leaf.chain.validityDays),
+    isStopgap,
   });
   const [certificate, key] = [encodeCertificates(made.chain), encodePrivateKey(made.key)];
   if (leaf.place !== undefined) {

@@ -57,15 +57,36 @@ export function decideRescue(sight: NodeSight, now: Date, isInRound: boolean): r
   if (leaf === undefined || sight.faults.length > 0 || refusalOf(sight, leaf) !== undefined) return [];
   const { notBefore, notAfter } = leaf.certificate;
   const dueMs = notBefore.getTime() + KUBELET_REFRESH * (notAfter.getTime() - notBefore.getTime());
-  // A round ends with a restart; one is enough.
-  if (now.getTime() < dueMs) return sight.kubelet.mustRestart && !isInRound ? [{ do: 'restart-kubelet' }] : [];
+  // A round ends with a restart, and leaves nothing behind; one is enough.
+  if (now.getTime() < dueMs) return isInRound ? [] : afterRescue(sight);
   const [ca] = sight.signers.get('ca')?.cas ?? [];
   const signs = ca && caDigest(ca);
   const hasEnded = now >= notAfter || !leaf.keyFits;
   const canSign = ca !== undefined && ca.notAfter > now && sight.keys.has(caDigest(ca));
   const how: KubeletRenewal =
-    hasEnded && canSign && signs !== undefined ? { by: 'sign', signs } : asking(leaf, undefined, now);
+    hasEnded && canSign && signs !== undefined ? { by: 'sign', signs, isStopgap: true } : asking(leaf, undefined, now);
   return [{ do: 'renew-kubelet', leaf, from: now, how }];
+}
+
+function afterRescue({ kubelet, own, places }: NodeSight): Step[] {
+  if (kubelet.mustRestart) return [{ do: 'restart-kubelet' }];
+  return own.isEmpty ? [{ do: 'remove', paths: [places.own] }] : [];
+}
+
+/** Where one of these has ended, nobody is answered by kube-apiserver, or it by etcd: what is wanted does not arrive here any more. */
+const LIFELINE = ['apiserver', 'apiserver-etcd-client', 'etcd-server', 'etcd-peer'];
+
+/** What of that has ended, and can be signed here. Servers take it by themselves; everything else is for a round (spec 80, 5). */
+export function decideLifeline(sight: NodeSight, now: Date): readonly Step[] {
+  if (sight.faults.length > 0) return [];
+  return LIFELINE.flatMap((name): Step[] => {
+    const leaf = sight.leaves.get(name);
+    const [ca] = sight.signers.get(leaf?.chain.signer ?? 'ca')?.cas ?? [];
+    if (leaf === undefined || ca === undefined || leaf.certificate.notAfter > now) return [];
+    const signs = caDigest(ca);
+    const canSign = ca.notAfter > now && sight.keys.has(signs) && refusalOf(sight, leaf) === undefined;
+    return canSign ? [{ do: 'renew', leaf, from: now, signs, isStopgap: true }] : [];
+  });
 }
 
 /** Whose certificate has ended cannot ask for another one himself. */

@@ -53,8 +53,9 @@ export async function renewKubelet(
   if (signer === undefined)
     throw new RangeError("the key that is to sign the kubelet's certificate was not looked for");
   const defaultLifetimeMs = days(leaf.chain.validityDays);
-  const { certificate, signedBy } = leaf;
-  const made = await renewLeaf(certificate, { keys, now, from, signer, oldSigner: signedBy, defaultLifetimeMs });
+  const { certificate, signedBy: oldSigner } = leaf;
+  const { isStopgap } = how;
+  const made = await renewLeaf(certificate, { keys, now, from, signer, oldSigner, defaultLifetimeMs, isStopgap });
   await install(sight, step, encodeCertificates(made.chain), encodePrivateKey(made.key), options);
   return true;
 }

@@ -21,7 +21,14 @@ export interface RenewalOptions {
   readonly oldSigner: Certificate | undefined;
   /** Where the life of the old one says nothing. */
   readonly defaultLifetimeMs: number;
+  /**
+   * In place of one that has ended, because nobody else can help: two thirds of its life count as over. So it is due at once for whoever
+   * looks after leaves, and good as well by the clocks of others, should it be ours that has gone ahead.
+   */
+  readonly isStopgap?: boolean | undefined;
 }
+
+const STOPGAP_AGE = 2 / 3;
 
 /**
  * A leaf in the place of another one, as `kubeadm certs renew` makes it (spec 80, 1 and KA-5): subject, names, usages, length of life and
@@ -70,14 +77,17 @@ function certifyLike(
 }
 
 /** As long as the old one, and never longer than the signer. One that was cut by its signer's end says nothing about its length. */
-function validityOf(old: Certificate, { now, from, signer, oldSigner, defaultLifetimeMs }: RenewalOptions): Life {
+function validityOf(old: Certificate, options: RenewalOptions): Life {
+  const { now, from, signer, oldSigner, defaultLifetimeMs, isStopgap = false } = options;
   requireCA(signer);
   const authority = ownCertificate(signer);
   if (authority.notAfter <= now) throw new PkiError('SIGNER_EXPIRED', `${authority.subject.commonName} has ended`);
   const oldMs = old.notAfter.getTime() - old.notBefore.getTime();
   const wasCut = oldMs <= 0 || (oldMs < defaultLifetimeMs && old.notAfter.getTime() === oldSigner?.notAfter.getTime());
-  const startMs = wholeSeconds(Math.max(now.getTime(), from.getTime()) - BACKDATED_MS);
-  const endMs = Math.min(startMs + (wasCut ? defaultLifetimeMs : oldMs), authority.notAfter.getTime());
+  const lifetimeMs = wasCut ? defaultLifetimeMs : oldMs;
+  const ageMs = isStopgap ? STOPGAP_AGE * lifetimeMs : BACKDATED_MS;
+  const startMs = wholeSeconds(Math.max(now.getTime(), from.getTime()) - ageMs);
+  const endMs = Math.min(startMs + lifetimeMs, authority.notAfter.getTime());
   return { notBefore: new Date(startMs), notAfter: new Date(wholeSeconds(endMs)) };
 }
 

@@ -23,7 +23,13 @@ export type Step =
   /** Puts a file back as it was before a hand-over. */
   | { readonly do: 'put-back'; readonly file: FileText }
   /** Makes a leaf anew. */
-  | { readonly do: 'renew'; readonly leaf: LeafFiles; readonly from: Date; readonly signs: string }
+  | {
+      readonly do: 'renew';
+      readonly leaf: LeafFiles;
+      readonly from: Date;
+      readonly signs: string;
+      readonly isStopgap?: boolean;
+    }
   /** Gets the kubelet another client certificate: signed here by this CA, or asked for. */
   | { readonly do: 'renew-kubelet'; readonly leaf: LeafFiles; readonly from: Date; readonly how: KubeletRenewal }
   | { readonly do: 'restart-kubelet' }
@@ -31,9 +37,9 @@ export type Step =
   /** Nothing of a hand-over is left that could be taken back. */
   | { readonly do: 'forget-before' };
 
-/** `sign`: here, with this CA. `ask-as-node`: with the node's own credentials; `ask-as-agent`: with those of this agent. */
+/** `sign`: here, with this CA; `isStopgap`: so that a better one follows soon. `ask-as-node`: with the node's own credentials; `ask-as-agent`: with those of this agent. */
 export type KubeletRenewal =
-  | { readonly by: 'sign'; readonly signs: string }
+  | { readonly by: 'sign'; readonly signs: string; readonly isStopgap?: boolean }
   | { readonly by: 'ask-as-node' | 'ask-as-agent'; readonly signs: string | undefined };
 
 /** What a step does, for logs and people. */
