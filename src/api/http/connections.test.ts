@@ -6,7 +6,7 @@ import { connect as connectTcp } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { days } from '../../kube/duration.ts';
-import { issueClient, issueSigner } from '../../pki/issue.ts';
+import { issueClient, issueIntermediate, issueSigner } from '../../pki/issue.ts';
 import { systemKeys } from '../../pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../../pki/pem.ts';
 import { type Api, startApi } from '../api.ts';
@@ -15,6 +15,8 @@ interface ClientCertificate {
   readonly cert: string;
   readonly key: string;
 }
+
+const ISSUE = { keys: systemKeys, now: new Date(), lifetimeMs: days(1), algorithm: 'P-256' } as const;
 
 describe('connections to the API', () => {
   let api: Api;
@@ -83,6 +85,21 @@ describe('connections to the API', () => {
     }
   });
 
+  it('are known by all the certificates a client has shown as soon as their CA is taken', async () => {
+    const root = await issueSigner({ ...ISSUE, commonName: 'root' });
+    const signer = await issueIntermediate({ ...ISSUE, signer: root, commonName: 'between' });
+    const leaf = await issueClient({ ...ISSUE, signer, user: { name: 'alice', groups: ['system:masters'] } });
+    const key = encodePrivateKey(leaf.key);
+    const [whole, alone] = [[...leaf.chain, ...signer.chain], leaf.chain].map(chain =>
+      connect(api.url, { ...options, cert: encodeCertificates(chain), key }),
+    ) as [ClientHttp2Session, ClientHttp2Session];
+    const ask = () => Promise.all([whole, alone].map(session => askHttp2(session, '/api/v1/namespaces')));
+    assert.deepEqual(await ask(), [401, 401]);
+    api.setClientCas(encodeCertificates(root.chain));
+    assert.deepEqual(await ask(), [200, 401]);
+    for (const session of [whole, alone]) session.close();
+  });
+
   // Twenty times as long as it takes, and a third of what a handshake may.
   it('end with the server, also those that never shake hands', { timeout: 60_000 }, async () => {
     const own = await startApi();
@@ -96,11 +113,10 @@ describe('connections to the API', () => {
   });
 
   async function forged(): Promise<ClientCertificate> {
-    const issue = { keys: systemKeys, now: new Date(), lifetimeMs: days(1), algorithm: 'P-256' } as const;
-    const { chain, key } = await issueSigner({ ...issue, commonName: 'rotunda-client-ca' });
+    const { chain, key } = await issueSigner({ ...ISSUE, commonName: 'rotunda-client-ca' });
     // Without key ids only the name tells who is said to have signed.
     const signer = { chain: chain.map(certificate => ({ ...certificate, subjectKeyId: undefined })), key };
-    const leaf = await issueClient({ ...issue, signer, user: { name: 'eve', groups: ['system:masters'] } });
+    const leaf = await issueClient({ ...ISSUE, signer, user: { name: 'eve', groups: ['system:masters'] } });
     return { cert: encodeCertificates(leaf.chain), key: encodePrivateKey(leaf.key) };
   }
 });
