@@ -94,6 +94,8 @@ export interface SignerChoice {
   readonly pair: CertificateAndKey | 'keep';
   /** Noted on it together with the pair; undefined takes a note away. */
   readonly annotations?: Readonly<Record<string, string | undefined>> | undefined;
+  /** The Secret that this was chosen for, undefined where there was none: with another one in its place by now nothing is written (W-1). */
+  readonly seen?: { readonly secret: Secret | undefined } | undefined;
 }
 
 /** The other CAs of a family, whose names a new one must not have; read when there is to be a new one. */
@@ -109,7 +111,7 @@ export async function ensureSigner(
   requireValidPolicy(config);
   const now = rotation.clock.now();
   const prepared = await prepareSecret(config, rotation);
-  if (prepared === undefined) return { outcome: 'lost' };
+  if (prepared === undefined || !isAsSeen(prepared.before, choice)) return { outcome: 'lost' };
   const byRules = decidePrepared(prepared, decideSigner(prepared.before, config, now));
   const decision = choice === undefined ? byRules : decideByChoice(byRules, choice, now);
   let wanted = prepared.secret;
@@ -133,6 +135,11 @@ export async function ensureSigner(
     regenerated,
     decision: regenerated ? decideSigner(stored, config, now) : decision,
   };
+}
+
+function isAsSeen(before: Secret | undefined, choice: SignerChoice | undefined): boolean {
+  if (choice?.seen === undefined) return true;
+  return before?.metadata?.resourceVersion === choice.seen.secret?.metadata?.resourceVersion;
 }
 
 /** Announces and makes a key pair for a signer. Its name tells it from every other one of the family, also within a second. */

@@ -501,6 +501,12 @@ describe('stopped between two writes', () => {
       because: 'it is not in the bundle yet',
     },
     {
+      name: 'one that has signed before and has left the bundle does not come back, whatever is said about it',
+      question: { ...DISTRIBUTING, bundle: [OLD], isNextUnused: false, ...about(NEXT, ...READY) },
+      gist: 'Steady clear follow',
+      because: 'its CA has left the bundle',
+    },
+    {
       name: 'the same with a signer that somebody else has put in place: leaves stay',
       question: { ...SIGNING, bundle: [OLD], ...about(NEXT, ...READY) },
       gist: 'Signing nothing hold',

@@ -132,13 +132,39 @@ function decideNext(current: Certificate, next: Certificate, question: FamilyQue
   if (!isGood(next, question)) {
     return { ...waiting, write: 'begin-again', because: 'the next signer would end too soon' };
   }
-  if (!isInBundle(next, question)) return { ...waiting, because: 'it is not in the bundle yet' };
+  if (!isInBundle(next, question)) {
+    // One that may have signed was in it: somebody has taken it out, and may load the bundle without it at any moment.
+    if (!question.isNextUnused) return { ...rest, write: 'clear', because: 'its CA has left the bundle' };
+    return { ...waiting, because: 'it is not in the bundle yet' };
+  }
   const receipts = question.receipts(next);
   if (receipts === undefined) return { ...waiting, because: 'nobody has been asked yet' };
   const { waitingFor, leftBehind } = heldUpBy(receipts, current, question);
   if (waitingFor.length > 0) return { ...waiting, waitingFor, because: waitingText(waitingFor) };
   if (leftBehind.length === 0) return decision('Signing', 'promote', everybodyText(receipts));
   return { ...decision('Signing', 'promote', 'the signer in use ends soon'), leftBehind };
+}
+
+/** The CAs whose receipts decide: that of next, if it is to sign, and that of current as long as a leaf is not its own. */
+export function askedAbout({ current, next, due, isTakenBack, isTurnedRound, leaves }: AskedFor): Certificate[] {
+  if (current === undefined) return [];
+  const isWanted = (due !== undefined || isTurnedRound) && !isTakenBack;
+  const isNextToSign = next !== undefined && isWanted && !next.der.equals(current.der);
+  const isFollowed = leaves.every(({ isOfCurrent }) => isOfCurrent);
+  return [...(isNextToSign ? [next] : []), ...(isFollowed ? [] : [current])];
+}
+
+type AskedFor = Pick<FamilyQuestion, 'current' | 'next' | 'due' | 'isTakenBack' | 'isTurnedRound' | 'leaves'>;
+
+/** Whether it depends on what presenters show. */
+export function isLookWanted(question: Omit<FamilyQuestion, 'presenters'>): boolean {
+  let isWanted = false;
+  const presenters = () => {
+    isWanted = true;
+    return undefined;
+  };
+  decide({ ...question, presenters });
+  return isWanted;
 }
 
 /** Signing: leaves follow, unless somebody has not loaded what would sign them, as in the middle of a wait of upstream's (HO-4). */

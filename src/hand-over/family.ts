@@ -103,7 +103,7 @@ export function sightOf(
     next: nextCertificate,
     due: byRules.action === 'regenerate' ? byRules.reason : undefined,
     isTakenBack: next !== undefined && annotationsOf(next)[TAKEN_BACK] !== undefined,
-    isTurnedRound: isWanted && before !== undefined && isGood(before, { now }) && !current?.der.equals(before.der),
+    isTurnedRound: isWanted && before !== undefined && canSignAgain(before, { current, held, now }),
     isNextUnused: next !== undefined && current !== undefined && annotationsOf(next)[BESIDE] === caDigest(current),
     leaves: leaves.flatMap(secret => leafOf(secret, current, now, open)),
     bundle: held,
@@ -111,6 +111,18 @@ export function sightOf(
     isShown: signer !== undefined && current !== undefined && annotationsOf(signer)[SHOWN] === caDigest(current),
     lastTookMs: (signer && parseGoDuration(annotationsOf(signer)[TOOK] ?? '')) ?? 0,
   };
+}
+
+/** A CA that has left the bundle does not come back: somebody may be about to load the bundle without it (HO-6). */
+function canSignAgain(
+  before: Certificate,
+  {
+    current,
+    held,
+    now,
+  }: { readonly current: Certificate | undefined; readonly held: readonly Certificate[]; readonly now: Date },
+): boolean {
+  return isGood(before, { now }) && !current?.der.equals(before.der) && held.some(({ der }) => der.equals(before.der));
 }
 
 function leafOf(secret: Secret, current: Certificate | undefined, now: Date, open: OpenPair<OpenedPair>): FamilyLeaf[] {

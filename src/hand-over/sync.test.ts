@@ -3,11 +3,14 @@ import { test } from 'node:test';
 import { NOT_AFTER, REQUESTED_AT } from '../certrotation/annotations.ts';
 import { BUNDLE_KEY } from '../certrotation/bundle.ts';
 import type { RotationUnit } from '../certrotation/config.ts';
+import type { Rotation } from '../certrotation/ensure.ts';
+import { ObjectLocks } from '../certrotation/locks.ts';
 import { annotationsOf, loadSecret } from '../certrotation/secret.ts';
 import { at, NOW, testRotation, UNIT } from '../certrotation/testing.ts';
 import { type SyncResult, syncUnit } from '../certrotation/unit.ts';
 import { days, seconds } from '../kube/duration.ts';
 import { getIfPresent } from '../kube/get.ts';
+import type { Kube } from '../kube/port.ts';
 import { CONFIG_MAPS, SECRETS } from '../kube/resource.ts';
 import type { Certificate } from '../pki/certificate.ts';
 import { encodeCertificates, readCertificates } from '../pki/pem.ts';
@@ -79,6 +82,17 @@ class World {
     const result = await this.#sync(UNIT, this.rotation);
     assert.ok(result.outcome === 'done');
     return result;
+  }
+
+  passOf(rotation: Rotation): Promise<SyncResult> {
+    return this.#sync(UNIT, rotation);
+  }
+
+  async removeFromBundle(gone: Certificate): Promise<void> {
+    const { kube } = this.rotation;
+    const bundle = await kube.get(CONFIG_MAPS, { namespace: 'ns', name: 'bundle' });
+    const kept = (await this.bundle()).filter(({ der }) => !der.equals(gone.der));
+    await kube.update(CONFIG_MAPS, { ...bundle, data: { ...bundle.data, [BUNDLE_KEY]: encodeCertificates(kept) } });
   }
 
   async load(...names: string[]): Promise<void> {
@@ -502,4 +516,129 @@ test('who is waited for is noted also for a signer that somebody else put in pla
   await world.settle();
   assert.notDeepEqual(await world.issuers(), leaves);
   assert.equal(await noted(), undefined);
+});
+
+/** Something happens right before this object's turn in a pass. */
+class Interrupted extends ObjectLocks {
+  readonly #object: string;
+  readonly #act: () => Promise<unknown>;
+
+  constructor(object: string, act: () => Promise<unknown>) {
+    super();
+    this.#object = object;
+    this.#act = act;
+  }
+
+  override async run<T>(object: string, work: () => Promise<T>): Promise<T> {
+    if (object === this.#object) await this.#act();
+    return super.run(object, work);
+  }
+}
+
+test('an operator that was overtaken does not make the leaf anew with the signer before (W-1)', async () => {
+  const world = await steady();
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.pass();
+  await world.load('a', 'b');
+  world.loaded.set('b', new Set());
+  const overtake = async () => {
+    await world.load('b');
+    await world.settle();
+  };
+  const slow = { ...world.rotation, locks: new Interrupted('secret/ns/target', overtake) };
+  const result = await world.passOf(slow);
+  assert.deepEqual(result, { outcome: 'lost', object: 'target' });
+  const { subject } = await world.certificate('signer');
+  assert.deepEqual(await world.issuers(), [subject.commonName, subject.commonName]);
+});
+
+test('an operator that has just promoted a signer makes no leaf with it when somebody has turned that round meanwhile (W-1)', async () => {
+  const world = await steady();
+  const before = await world.issuers();
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.settle();
+  await world.load('a', 'b');
+  const turnRound = async () => {
+    const { kube } = world.rotation;
+    const signer = await kube.get(SECRETS, { namespace: 'ns', name: 'signer' });
+    const previous = await kube.get(SECRETS, { namespace: 'ns', name: 'signer-previous' });
+    await kube.update(SECRETS, { ...signer, data: { ...previous.data } });
+  };
+  const slow = { ...world.rotation, locks: new Interrupted('secret/ns/target', turnRound) };
+  assert.deepEqual(await world.passOf(slow), { outcome: 'lost', object: 'target' });
+  assert.deepEqual(await world.issuers(), before);
+});
+
+test('an operator that was overtaken does not bring a CA back that has left the bundle (W-1)', async () => {
+  const world = await steady();
+  const before = await world.certificate('signer');
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.settle();
+  const overtake = async () => {
+    await world.load('a', 'b');
+    await world.settle();
+    await world.removeFromBundle(before);
+  };
+  const slow = { ...world.rotation, locks: new Interrupted('configmap/ns/bundle', overtake) };
+  assert.deepEqual(await world.passOf(slow), { outcome: 'lost', object: 'bundle' });
+  assert.equal((await world.bundle()).length, 1);
+});
+
+test('a promotion that somebody else has overtaken writes nothing (W-1)', async () => {
+  const world = await steady();
+  const before = await world.certificate('signer');
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.settle();
+  await world.load('a', 'b');
+  const { kube } = world.rotation;
+  const interrupted: Kube = Object.assign(Object.create(kube), {
+    create: async (...call: Parameters<Kube['create']>) => {
+      const created = await kube.create(...call);
+      if (created.metadata?.name === 'signer-previous') await world.annotate('signer', { note: 'of somebody else' });
+      return created;
+    },
+  });
+  const result = await world.passOf({ ...world.rotation, kube: interrupted });
+  assert.deepEqual(result, { outcome: 'lost', object: 'signer' });
+  assert.ok((await world.certificate('signer')).der.equals(before.der));
+});
+
+test('turned round, who shows what is looked at anew: what was seen of the signer before is long ago (HO-3)', async () => {
+  const world = await steady();
+  const before = caDigest(await world.certificate('signer'));
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration', [SHOWN]: before });
+  await world.settle();
+  await world.load('a', 'b');
+  await world.settle();
+  world.shows.set('a', caDigest(await world.certificate('signer')));
+  await world.annotate('signer', { [TURNED_ROUND]: NOW.toISOString() });
+  await world.settle();
+  assert.equal(caDigest(await world.certificate('signer')), before);
+  assert.equal(annotationsOf((await world.secret('signer'))!)[SHOWN], undefined);
+});
+
+test('a CA whose trust was removed does not come back: the hand-over is not turned round any more (HO-6)', async () => {
+  for (const isBegun of [false, true]) {
+    const world = await steady();
+    const before = await world.certificate('signer');
+    await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+    await world.settle();
+    await world.load('a', 'b');
+    await world.settle();
+    const between = await world.certificate('signer');
+    await world.annotate('signer', { [TURNED_ROUND]: NOW.toISOString() });
+    if (isBegun) {
+      world.loaded.set('b', new Set());
+      await world.pass();
+      await world.load('b');
+    }
+    await world.removeFromBundle(before);
+    await world.settle();
+    assert.ok((await world.certificate('signer')).der.equals(between.der));
+    assert.deepEqual(
+      (await world.bundle()).map(({ subject }) => subject.commonName),
+      [between.subject.commonName],
+    );
+    assert.equal(await world.secret('signer-next'), undefined);
+  }
 });

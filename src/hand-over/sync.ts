@@ -4,6 +4,7 @@ import type { RotationUnit } from '../certrotation/config.ts';
 import type { Rotation } from '../certrotation/ensure.ts';
 import {
   annotationsOf,
+  dataText,
   TLS_CERT,
   TLS_KEY,
   TLS_SECRET,
@@ -19,9 +20,10 @@ import { isConflict, isNotFound } from '../kube/error.ts';
 import { keyOf, SECRETS } from '../kube/resource.ts';
 import { floorToMs, formatRfc3339, parseRfc3339 } from '../kube/time.ts';
 import type { Certificate } from '../pki/certificate.ts';
+import { certificatesIn } from '../pki/pem.ts';
 import { secret as secretRef } from '../trust/object.ts';
 import { caDigest } from '../trust/receipts.ts';
-import { decide, type FamilyDecision, type FamilyQuestion, signedSince } from './decide.ts';
+import { askedAbout, decide, type FamilyDecision, type FamilyQuestion, isLookWanted, signedSince } from './decide.ts';
 import {
   type Family,
   type FamilyObjects,
@@ -75,6 +77,8 @@ class Pass {
   readonly #receipts = new Map<string, readonly Receipt[]>();
   /** What presenters showed in this pass, and of which signer they were to. */
   #shown: { readonly current: string; readonly sights: readonly Receipt[] } | undefined;
+  /** The leaf that the decision was made on; undefined: there was none. */
+  #leafVersion: string | undefined;
 
   constructor(family: Family, unit: RotationUnit, rotation: Rotation, options: HandOverOptions) {
     this.#family = family;
@@ -94,12 +98,10 @@ class Pass {
     if (s.regenerated) regenerated.push('signer');
 
     const { next, dropped, current } = s;
-    const b = await locks.run(`configmap/${bundle.namespace}/${bundle.name}`, () =>
-      ensureBundle(
-        bundle,
-        { namespace: signer.namespace, name: signer.name, certificate: current.chain[0] as Certificate, next, dropped },
-        this.#rotation,
-      ),
+    const certificate = current.chain[0] as Certificate;
+    const held = { namespace: signer.namespace, name: signer.name, certificate, next, dropped };
+    const b = await locks.run(`configmap/${bundle.namespace}/${bundle.name}`, async () =>
+      (await this.#isSigner(certificate)) ? ensureBundle(bundle, held, this.#rotation) : LOST,
     );
     if (b.outcome === 'lost') return { outcome: 'lost', object: 'bundle' };
     if (b.rewritten) regenerated.push('bundle');
@@ -107,8 +109,10 @@ class Pass {
     if (s.clears !== undefined) await this.#clear(s.clears);
 
     const creator = followingSigner(target.creator, s.decision.leaves);
-    const t = await locks.run(`secret/${target.namespace}/${target.name}`, () =>
-      ensureTarget({ ...target, creator }, current, b.certificates, this.#rotation),
+    const t = await locks.run(`secret/${target.namespace}/${target.name}`, async () =>
+      (await this.#isSigner(certificate)) && (await this.#isLeafAsSeen())
+        ? ensureTarget({ ...target, creator }, current, b.certificates, this.#rotation)
+        : LOST,
     );
     if (t.outcome === 'lost') return { outcome: 'lost', object: 'target' };
     if (t.regenerated) {
@@ -131,20 +135,10 @@ class Pass {
     const state = stateOf(await readFamily(this.#family, this.#rotation), signer, now);
     const ref = secretRef(signer.namespace, signer.name);
     const ask = async (ca: Certificate) => this.#receipts.set(caDigest(ca), await receipts.of(ref, ca));
-    await Promise.all(askedAbout(state).map(ask));
+    await Promise.all(askedAbout({ ...state, next: state.next?.chain[0] }).map(ask));
     const { current, retiring } = state;
-    if (current === undefined || !this.#isLookWanted(state, now)) return;
+    if (current === undefined || !isLookWanted(this.#question(state, now))) return;
     this.#shown = { current: caDigest(current), sights: await receipts.shown(ref, { current, retiring }) };
-  }
-
-  #isLookWanted(state: FamilyState, now: Date): boolean {
-    let isWanted = false;
-    const presenters = () => {
-      isWanted = true;
-      return undefined;
-    };
-    decide({ ...this.#question(state, now), presenters });
-    return isWanted;
   }
 
   #question(state: FamilyState, now: Date): FamilyQuestion {
@@ -160,11 +154,30 @@ class Pass {
     };
   }
 
+  /**
+   * An operator that was overtaken since it decided must not make a leaf with a signer that is none any more, nor bring back a CA that has
+   * left the bundle (W-1).
+   */
+  async #isSigner(ca: Certificate): Promise<boolean> {
+    const { namespace, name } = this.#unit.signer;
+    const secret = await this.#rotation.objects.read(SECRETS, { namespace, name });
+    return certificatesIn(secret && dataText(secret, TLS_CERT))[0]?.der.equals(ca.der) === true;
+  }
+
+  async #isLeafAsSeen(): Promise<boolean> {
+    const { namespace, name } = this.#unit.target;
+    const leaf = await this.#rotation.objects.read(SECRETS, { namespace, name });
+    return leaf?.metadata?.resourceVersion === this.#leafVersion;
+  }
+
   async #signer(): Promise<SignerStep | undefined> {
     const { signer } = this.#family;
     const { onDecision } = this.#options;
     const now = this.#rotation.clock.now();
     const objects = await readFamily(this.#family, this.#rotation);
+    this.#leafVersion = objects.leaves.find(({ metadata }) =>
+      isSame(metadata, this.#unit.target),
+    )?.metadata?.resourceVersion;
     const state = stateOf(objects, signer, now);
     const decision = decide(this.#question(state, now));
     const since = sinceOf(objects.next) ?? signedSince(state, decision);
@@ -196,7 +209,7 @@ class Pass {
         const againMs = Math.min(LONGEST_WAIT_MS, Math.max(SHORTEST_WAIT_MS, waitedMs / 10));
         const until = waiting ? new Date(now.getTime() + againMs) : undefined;
         if (objects.previous !== undefined && !isTrusted(state)) await this.#clear(objects.previous);
-        return this.#keep('keep', decision, { next: state.next?.chain[0], until });
+        return this.#keep('keep', decision, { next: state.isNextUnused ? state.next?.chain[0] : undefined, until });
       }
     }
   }
@@ -206,9 +219,10 @@ class Pass {
     pair: SignerChoice['pair'] | undefined,
     decision: FamilyDecision,
     step: Partial<SignerStep> = {},
+    seen?: SignerChoice['seen'],
     annotations?: SignerChoice['annotations'],
   ): Promise<SignerStep | undefined> {
-    const choice = pair && { pair, annotations };
+    const choice = pair && { pair, seen, annotations };
     const others = async () => step.others ?? [];
     const result = await ensureSigner(this.#family.signer, this.#rotation, choice, others);
     if (result.outcome === 'lost') return undefined;
@@ -235,7 +249,9 @@ class Pass {
     const stored = await store(SECRETS, objects.next, wanted, this.#rotation);
     if (stored === undefined) return undefined;
     const soon = new Date(now.getTime() + SHORTEST_WAIT_MS);
-    return this.#keep('keep', decision, { next: pair.chain[0], until: soon, regenerated: true });
+    // A pair that signed before is in the bundle; has it left meanwhile, it does not come back.
+    const announced = back === undefined ? pair.chain[0] : undefined;
+    return this.#keep('keep', decision, { next: announced, until: soon, regenerated: true });
   }
 
   async #promote(
@@ -254,7 +270,9 @@ class Pass {
       next,
       decision,
       { clears: objects.next },
-      { [TOOK]: took, [TURNED_ROUND]: undefined, [RECEIPTS]: undefined, [PRESENTERS]: undefined },
+      { secret: objects.signer },
+      // Who was seen to show leaves of this signer when it signed before may show others since then.
+      { [TOOK]: took, [TURNED_ROUND]: undefined, [RECEIPTS]: undefined, [PRESENTERS]: undefined, [SHOWN]: undefined },
     );
     if (step === undefined) return undefined;
     const name = `"${signer.name}" in "${signer.namespace}"`;
@@ -332,6 +350,8 @@ class Pass {
   }
 }
 
+const LOST = { outcome: 'lost' } as const;
+
 interface SignerStep {
   readonly decision: FamilyDecision;
   readonly current: Parameters<typeof ensureTarget>[1];
@@ -345,18 +365,12 @@ interface SignerStep {
   readonly regenerated: boolean;
 }
 
-function othersIn({ bundle, next, previous }: FamilyState): Certificate[] {
-  return [...bundle, ...[next, previous].flatMap(pair => pair?.chain[0] ?? [])];
+function isSame(metadata: Secret['metadata'], { namespace, name }: { namespace: string; name: string }): boolean {
+  return metadata?.namespace === namespace && metadata.name === name;
 }
 
-/** The CAs whose receipts decide: that of next, if it is to sign, and that of current as long as a leaf is not its own. */
-function askedAbout({ current, next, due, isTakenBack, isTurnedRound, leaves }: FamilyState): Certificate[] {
-  if (current === undefined) return [];
-  const [ca] = next?.chain ?? [];
-  const isWanted = (due !== undefined || isTurnedRound) && !isTakenBack;
-  const isNextToSign = ca !== undefined && isWanted && !ca.der.equals(current.der);
-  const isFollowed = leaves.every(({ isOfCurrent }) => isOfCurrent);
-  return [...(isNextToSign ? [ca] : []), ...(isFollowed ? [] : [current])];
+function othersIn({ bundle, next, previous }: FamilyState): Certificate[] {
+  return [...bundle, ...[next, previous].flatMap(pair => pair?.chain[0] ?? [])];
 }
 
 /** Whether the pair before the current one can still be wanted back: its CA is in the bundle. */
