@@ -6,7 +6,11 @@ import { seconds } from '../../kube/duration.ts';
 import { isForbidden, isTransient } from '../../kube/error.ts';
 import type { Kube } from '../../kube/port.ts';
 import type { SignerName } from '../../kubeadm/chains.ts';
+import { familiesOn, isInRound } from '../../kubeadm/operator/cluster.ts';
+import type { SeenNode } from '../../kubeadm/operator/evidence.ts';
+import type { FamilyState } from '../../kubeadm/operator/families.ts';
 import { retirementHeldUp } from '../../kubeadm/operator/hand-over.ts';
+import { caDigest } from '../../trust/receipts.ts';
 import { readScene, type Scene } from './scene.ts';
 
 export type Aim = 'rotate' | 'take-back' | 'retire';
@@ -67,7 +71,7 @@ function lineOf(name: SignerName, { status }: Scene): string {
 
 /** What is so at the end; undefined: it is not the end yet. */
 export function factsOf(name: SignerName, aim: Aim, scene: Scene): readonly string[] | undefined {
-  const { families, status, now, clusterInfo } = scene;
+  const { families, status, now, clusterInfo, nodes } = scene;
   const family = families.find(candidate => candidate.name === name);
   const phase = status?.families[name]?.phase;
   if (family === undefined || phase === undefined) return undefined;
@@ -83,10 +87,11 @@ export function factsOf(name: SignerName, aim: Aim, scene: Scene): readonly stri
       return held === undefined ? undefined : [`${older} leaves by itself later: ${held}`];
     }
     if (status?.round !== undefined || status?.message.startsWith('waiting')) return undefined;
+    if (!nodes.every(node => isThere(family, node))) return undefined;
     return [`${signs}; no older ${name} is in any file that an agent reports`];
   }
   if (aim === 'rotate' && question.retiring.length === 0) return undefined;
-  if (status?.round !== undefined) return undefined;
+  if (status?.round !== undefined || !nodes.every(node => isThere(family, node))) return undefined;
   const took = annotations[TOOK];
   return [
     signs,
@@ -100,4 +105,12 @@ export function factsOf(name: SignerName, aim: Aim, scene: Scene): readonly stri
             : []),
         ]),
   ];
+}
+
+/** Whether a node reports what is wanted of this family by now: what the operator said last may be older. Who is away says nothing. */
+function isThere({ name, current, question }: FamilyState, node: SeenNode): boolean {
+  const found = node.report?.signers[name];
+  if (found === undefined || node.isWaived || familiesOn(node, [{ name }]).length === 0) return true;
+  const wanted = new Set([current, ...question.bundle].map(caDigest));
+  return !isInRound(node) && found.cas.length === wanted.size && found.cas.every(ca => wanted.has(ca));
 }

@@ -50,7 +50,7 @@ export function isInRound({ wanted, report }: Pick<NodeSight, 'wanted' | 'report
 }
 
 /** The CAs that have to be in order on a node: those of its own servers, and `ca` everywhere. */
-export function familiesOn({ report }: NodeSight, families: readonly FamilySight[]): readonly FamilySight[] {
+export function familiesOn<F extends Pick<FamilySight, 'name'>>({ report }: NodeSight, families: readonly F[]): F[] {
   return families.filter(
     ({ name }) =>
       name === 'ca' || (report?.role === 'control-plane' && (name !== 'etcd-ca' || report.etcd === 'stacked')),
