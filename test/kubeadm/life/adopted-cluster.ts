@@ -19,6 +19,8 @@ const MAIN = join(import.meta.dirname, '../../../src/cli/main.ts');
 export const ROTUNDA_IMAGE = 'registry.local/rotunda:test';
 /** How Go's TLS, etcd and kube-apiserver say it. */
 const REFUSAL = 'x509: |tls: bad certificate|tls: unknown certificate|tls: expired certificate|Unable to authenticate';
+/** Commands whose output is worth reading beside the test's. */
+const TOLD: ReadonlySet<string | undefined> = new Set(['rotate', 'release']);
 /** What follows a hand-over has as long as a whole file of tests. */
 const COMMAND_LIMIT_MS = 25 * 60_000;
 
@@ -60,6 +62,7 @@ export class AdoptedCluster {
 
   /** Runs a command as a person does on the first node; fails with what it said. */
   async rotunda(...args: string[]): Promise<string> {
+    const began = performance.now();
     const child = spawn(process.execPath, [MAIN, ...args, '--kubeconfig', this.admin], {
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: COMMAND_LIMIT_MS,
@@ -73,7 +76,8 @@ export class AdoptedCluster {
       child.once('error', reject);
       child.once('close', resolve);
     });
-    tell(`rotunda ${args.join(' ')}: ${code}`);
+    tell(`rotunda ${args.join(' ')}: ${code} after ${((performance.now() - began) / 1000).toFixed(1)} s`);
+    if (TOLD.has(args[0])) tell(text.trimEnd());
     if (code === 0) return text;
     throw new Error(`rotunda ${args.join(' ')} ended with ${code}: ${text}\n${await this.story()}`);
   }

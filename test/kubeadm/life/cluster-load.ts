@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import type { Access } from '../../../src/kube/access.ts';
 import { loadAccess } from '../../../src/kube/kubeconfig.ts';
 import { DEPLOYMENTS, type KubeObject, NAMESPACES, NODES, resource } from '../../../src/kube/resource.ts';
+import { CONTROL_PLANE_LABEL } from '../../../src/kubeadm/names.ts';
 import { ApiLoad, type LoadReport } from '../../cluster/real-load.ts';
 import type { AdoptedCluster } from './adopted-cluster.ts';
+import { type AskedReport, Asking, isAboutTrust, kubeletBehind, memberOf, renewalsIn } from './asking.ts';
 import { REPORTS } from './load-places.ts';
 
 const NAMESPACE = 'load';
@@ -17,13 +18,6 @@ const IMAGE = 'registry.local/load:test';
 const POD_PROGRAM = join(import.meta.dirname, 'load-pod.ts');
 const ROLES = resource<KubeObject>('rbac.authorization.k8s.io/v1', 'Role', 'roles');
 const ROLE_BINDINGS = resource<KubeObject>('rbac.authorization.k8s.io/v1', 'RoleBinding', 'rolebindings');
-const ASK_EVERY_MS = 500;
-const ASK_PATIENCE_MS = 10_000;
-/** An API that starts, or a kubelet: as often as standard clients repeat, later and later. */
-const MOST_REPEATED = 10;
-const LONGEST_PAUSE_MS = 5_000;
-/** Words of Go's TLS, and what servers say to whom they do not know. */
-const TRUST = /x509|tls:|Unauthorized/;
 
 export interface ClusterLoadReport {
   /** The same person all the time, with admin.conf. */
@@ -31,21 +25,37 @@ export interface ClusterLoadReport {
   /** Every pod there has been. */
   readonly pods: readonly LoadReport[];
   /** Questions that kube-apiserver passed on to a kubelet. */
-  readonly kubelets: { readonly asked: number; readonly repeated: number; readonly failures: readonly string[] };
+  readonly kubelets: AskedReport;
+  /** Questions to every member of etcd, with what is in `pki/etcd` of its node. */
+  readonly etcd: AskedReport;
+  /** Leases that kubelets have renewed, with their own credentials. */
+  readonly leasesRenewed: number;
 }
 
-/** Everybody who uses a cluster all the time: a person, pods on workers, kube-apiserver towards every kubelet. */
+/** Everybody who uses a cluster all the time: a person, pods on workers, kube-apiserver towards every kubelet, kubelets, clients of etcd. */
 export class ClusterLoad {
   readonly #cluster: AdoptedCluster;
   readonly #admin: ApiLoad;
   readonly #stop = new AbortController();
-  readonly #asking: Promise<void>;
-  readonly #kubelets = { asked: 0, repeated: 0, failures: [] as string[] };
+  readonly #asking: Promise<unknown>;
+  readonly #kubelets = new Asking('kubelet');
+  readonly #etcd = new Asking('etcd');
+  #leasesRenewed = 0;
 
   private constructor(cluster: AdoptedCluster, access: Access) {
     this.#cluster = cluster;
     this.#admin = new ApiLoad(NAMESPACE, [{ name: 'admin', access }]);
-    this.#asking = this.#askKubelets(access);
+    const { signal } = this.#stop;
+    const nodes = () => joined(cluster, {});
+    const members = () => joined(cluster, { labelSelector: CONTROL_PLANE_LABEL });
+    const renewed = () => {
+      this.#leasesRenewed++;
+    };
+    this.#asking = Promise.all([
+      this.#kubelets.run(nodes, kubeletBehind(access), signal),
+      this.#etcd.run(members, memberOf, signal),
+      new Asking('lease').run(nodes, renewalsIn(cluster, renewed), signal),
+    ]);
   }
 
   static async start(cluster: AdoptedCluster): Promise<ClusterLoad> {
@@ -89,7 +99,13 @@ export class ClusterLoad {
       const files = existsSync(folder) ? readdirSync(folder).filter(name => name.endsWith('.json')) : [];
       return files.map(name => JSON.parse(readFileSync(join(folder, name), 'utf8')) as LoadReport);
     });
-    return { admin: this.#admin.report(), pods, kubelets: this.#kubelets };
+    return {
+      admin: this.#admin.report(),
+      pods,
+      kubelets: this.#kubelets.report(),
+      etcd: this.#etcd.report(),
+      leasesRenewed: this.#leasesRenewed,
+    };
   }
 
   /**
@@ -97,14 +113,14 @@ export class ClusterLoad {
    * kube-apiserver was away, requests failed; one that has just started knows no roles yet and no versions from before.
    */
   async refusedNobody({ wasAway = false } = {}): Promise<void> {
-    const { admin, pods, kubelets } = this.report();
+    const { admin, pods, kubelets, etcd } = this.report();
     const all = [admin, ...pods];
     const refusals = all.flatMap(({ refusals }) => refusals);
-    const failures = [...all.flatMap(({ failures }) => failures), ...kubelets.failures];
+    const failures = [...all, kubelets, etcd].flatMap(({ failures }) => failures);
     const lost = all.flatMap(({ lost }) => lost);
     const found = wasAway
       ? {
-          failures: failures.filter(text => TRUST.test(text)),
+          failures: failures.filter(isAboutTrust),
           refusals: refusals.filter(text => !text.includes(' 403 ')),
           lost: [],
         }
@@ -115,45 +131,34 @@ export class ClusterLoad {
 
   /** In numbers, for whoever reads the test's output. */
   sum(): string {
-    const { admin, pods, kubelets } = this.report();
+    const { admin, pods, kubelets, etcd, leasesRenewed } = this.report();
     const of = (name: string, reports: readonly LoadReport[]) => {
       const sum = (key: 'lists' | 'updates' | 'retries' | 'events') =>
         reports.reduce((total, report) => total + report[key], 0);
       return `${name}: ${sum('lists')} lists, ${sum('updates')} updates, ${sum('events')} events, ${sum('retries')} repeated`;
     };
-    const asked = `kubelets: asked ${kubelets.asked} times, ${kubelets.repeated} repeated`;
-    return [of('admin.conf', [admin]), of(`${pods.length} pods`, pods), asked].join('; ');
+    const asked = (name: string, { asked: times, repeated, longestMs }: AskedReport) =>
+      `${name}: asked ${times} times, ${repeated} repeated, for ${(longestMs / 1000).toFixed(1)} s at most`;
+    return [
+      of('admin.conf', [admin]),
+      of(`${pods.length} pods`, pods),
+      asked('kubelets through kube-apiserver', kubelets),
+      asked('members of etcd', etcd),
+      `kubelets: ${leasesRenewed} leases renewed`,
+    ].join('; ');
   }
 
   async stop(): Promise<void> {
     this.#stop.abort();
     await Promise.all([this.#admin.stop(), this.#asking]);
   }
+}
 
-  async #askKubelets(access: Access): Promise<void> {
-    const { signal } = this.#stop;
-    const working = new Map<string, number>();
-    while (!signal.aborted) {
-      const nodes = await this.#cluster.kube.list(NODES, {}).catch(() => undefined);
-      for (const { metadata } of nodes?.items ?? []) {
-        const name = metadata?.name ?? '';
-        const answer = await ask(access, `/api/v1/nodes/${name}/proxy/healthz`, signal);
-        this.#kubelets.asked++;
-        if (answer === undefined) {
-          working.set(name, 0);
-          continue;
-        }
-        if (signal.aborted) return;
-        this.#kubelets.repeated++;
-        const times = (working.get(name) ?? 0) + 1;
-        working.set(name, times);
-        if (TRUST.test(answer) || times === MOST_REPEATED)
-          this.#kubelets.failures.push(`${new Date().toISOString()} kubelet of ${name}: ${answer}`);
-        await pause(Math.min(100 * 2 ** times, LONGEST_PAUSE_MS));
-      }
-      await pause(ASK_EVERY_MS);
-    }
-  }
+/** Those that are nodes by now. */
+async function joined({ kube, rig }: AdoptedCluster, selection: { readonly labelSelector?: string }) {
+  const found = await kube.list(NODES, selection).catch(() => undefined);
+  const names = new Set(found?.items.map(({ metadata }) => metadata?.name));
+  return rig.nodes.filter(({ name }) => names.has(name));
 }
 
 async function addImage({ rig }: AdoptedCluster): Promise<void> {
@@ -182,27 +187,3 @@ async function addImage({ rig }: AdoptedCluster): Promise<void> {
 /** Parts of some packages ask for this. */
 const REQUIRE =
   'import { createRequire as makeRequire } from "node:module"; const require = makeRequire(import.meta.url);';
-
-/** What is wrong with the answer; undefined: nothing. */
-async function ask(access: Access, path: string, signal: AbortSignal): Promise<string | undefined> {
-  const { server, tls, headers } = await access.connection();
-  return new Promise(resolve => {
-    const options = { ca: tls.ca, cert: tls.certificate, key: tls.key, headers, agent: false, signal };
-    const question = request(new URL(path, server), options, answer => {
-      let text = '';
-      answer.setEncoding('utf8').on('data', part => {
-        text += part;
-      });
-      answer.once('close', () =>
-        resolve(answer.statusCode === 200 ? undefined : `${answer.statusCode} ${text.slice(0, 300)}`),
-      );
-    });
-    question.setTimeout(ASK_PATIENCE_MS, () => question.destroy(new Error('no answer')));
-    question.once('error', error => resolve(String(error)));
-    question.end();
-  });
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise(resolve => setTimeout(resolve, ms));
-}

@@ -73,6 +73,7 @@ describe('the life of a cluster that kubeadm made', { skip: problem ?? false }, 
   test('kubeadm renews by hand in between: it is taken as it is', async () => {
     await renewByHand();
     const renewed = await cluster.certificatesOnDisk();
+    await cluster.eventually('agents to have seen it', () => cluster.isKnownToKubeadm().then(() => true));
     await cluster.isQuiet();
     assert.equal(await cluster.certificatesOnDisk(), renewed);
     await load.refusedNobody();
