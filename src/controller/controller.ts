@@ -1,5 +1,5 @@
 import { aborted } from '../kube/aborted.ts';
-import { type Clock, mark, sleep } from '../kube/clock.ts';
+import { type Clock, lull, mark, sleep } from '../kube/clock.ts';
 import { formatGoDuration, minutes, seconds } from '../kube/duration.ts';
 import { isConflict } from '../kube/error.ts';
 import type { EventRecorder } from '../kube/events.ts';
@@ -172,7 +172,7 @@ export class Controller {
     }
     while (!signal.aborted) {
       for (const key of resyncKeys()) this.#queue.add(key);
-      await sleep(clock, resyncMs, signal).catch(() => {});
+      await lull(clock, resyncMs, signal).catch(() => {});
     }
   }
 }

@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '../kube/clock.ts';
+import { type Clock, randomOf, sleep } from '../kube/clock.ts';
 import { semanticallyEqual } from '../kube/equality.ts';
 import { isConflict } from '../kube/error.ts';
 import type { Kube } from '../kube/port.ts';
@@ -34,7 +34,7 @@ export async function updateStatus<T extends KubeObject & { status?: unknown }>(
   resource: Resource<T>,
   key: ObjectKey,
   mutate: (object: T) => T,
-  { clock, cached = () => undefined, random = Math.random, signal }: StatusUpdateOptions<T>,
+  { clock, cached = () => undefined, random = randomOf(clock), signal }: StatusUpdateOptions<T>,
 ): Promise<StatusUpdate<T>> {
   let lost: string | undefined;
   let isLive = false;

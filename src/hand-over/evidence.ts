@@ -60,11 +60,11 @@ export class Evidence implements Receipts {
   }
 
   #shared(id: string, ask: () => Promise<readonly Receipt[]>): Promise<readonly Receipt[]> {
-    const nowMs = performance.now();
+    const nowMs = this.#sources.now().getTime();
     const shared = this.#asked.get(id);
-    if (shared !== undefined && nowMs - shared.atMs < SHARED_MS) return shared.receipts;
+    if (shared !== undefined && isFresh(shared.atMs, nowMs)) return shared.receipts;
     const receipts = ask();
-    for (const [other, { atMs }] of this.#asked) if (nowMs - atMs >= SHARED_MS) this.#asked.delete(other);
+    for (const [other, { atMs }] of this.#asked) if (!isFresh(atMs, nowMs)) this.#asked.delete(other);
     this.#asked.set(id, { atMs: nowMs, receipts });
     return receipts;
   }
@@ -144,6 +144,11 @@ export class Evidence implements Receipts {
     if (answer.kind === 'refused') return missing('has not loaded it: refuses a certificate of it');
     return missing(`does not answer at ${place.host}:${place.port}: ${answer.reason}`);
   }
+}
+
+/** A clock that was set back makes nothing young again. */
+function isFresh(atMs: number, nowMs: number): boolean {
+  return Math.abs(nowMs - atMs) < SHARED_MS;
 }
 
 interface Finding {

@@ -15,7 +15,7 @@ import type { Log } from '../controller/log.ts';
 import { controllerMetrics } from '../controller/metrics.ts';
 import type { Reconcile } from '../controller/reconcile.ts';
 import { named, onChange, type Trigger } from '../controller/trigger.ts';
-import { Evidence } from '../hand-over/evidence.ts';
+import { Evidence, type EvidenceSources } from '../hand-over/evidence.ts';
 import { familiesOf, nextKey } from '../hand-over/family.ts';
 import { handOverMetrics } from '../hand-over/metrics.ts';
 import { HAND_OVER_CONDITION, HandOverReport } from '../hand-over/report.ts';
@@ -95,6 +95,8 @@ export interface KubeApiserverOperatorDeps {
   readonly handOver?: HandOverMode | undefined;
   /** How long servers must have been ready before the next node is touched; 30 s unless told otherwise. */
   readonly minReadyMs?: number | undefined;
+  /** How servers are asked what they have loaded and what they show; over TLS unless told otherwise. */
+  readonly servers?: Pick<EvidenceSources, 'ask' | 'show' | 'look'> | undefined;
 }
 
 export interface KubeApiserverOperator {
@@ -227,7 +229,7 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
   );
   const handOver = byReceipts && {
     sync: syncByReceipts(units, {
-      receipts: handOvers.listening(new Evidence(evidence)),
+      receipts: handOvers.listening(new Evidence({ ...evidence, ...deps.servers })),
       dayMs: deps.dayMs,
       onDecision: (...decided) => handOvers.decided(...decided),
     }),

@@ -1,5 +1,5 @@
 import { backoffMs } from './backoff.ts';
-import { type Clock, sleep, systemClock } from './clock.ts';
+import { type Clock, randomOf, sleep, systemClock } from './clock.ts';
 import { minutes, seconds } from './duration.ts';
 import { isTransient } from './error.ts';
 
@@ -33,7 +33,7 @@ export async function againWhileTransient<T>(
     } catch (error) {
       const nowMs = clock.now().getTime();
       giveUpAtMs ??= nowMs + limitMs;
-      const pauseMs = backoffMs(failures, BACKOFF);
+      const pauseMs = backoffMs(failures, { ...BACKOFF, random: randomOf(clock) });
       if (!passes(error) || nowMs + pauseMs > giveUpAtMs) throw error;
       onError?.(error);
       await sleep(clock, pauseMs, signal);

@@ -7,12 +7,26 @@ export interface Clock {
   monotonicMs?(): number;
   /** Resolves after a time that corrections of the wall clock neither lengthen nor shorten. */
   pause?(milliseconds: number, signal?: AbortSignal): Promise<void>;
+  /** A pause before a look that finds something only where something else went wrong: a simulation may leave it out. Absent: `pause`. */
+  lull?(milliseconds: number, signal?: AbortSignal): Promise<void>;
+  /** From 0 up to but not including 1, to spread waits of many. Absent: the machine's own. */
+  random?(): number;
 }
 
 /** Resolves after `milliseconds`. */
 export function sleep(clock: Clock, milliseconds: number, signal?: AbortSignal): Promise<void> {
   if (clock.pause !== undefined) return clock.pause(milliseconds, signal);
   return clock.until(new Date(clock.now().getTime() + milliseconds), signal);
+}
+
+/** Resolves after `milliseconds`, or when a simulation has seen that nothing would be found then. */
+export function lull(clock: Clock, milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return clock.lull === undefined ? sleep(clock, milliseconds, signal) : clock.lull(milliseconds, signal);
+}
+
+/** Where waits that are to differ between many get their numbers from. */
+export function randomOf(clock: Clock): () => number {
+  return clock.random === undefined ? Math.random : () => clock.random?.() ?? 0;
 }
 
 /** A moment to measure from, on both clocks of a machine: the wall clock jumps, the other one stops during suspend. */

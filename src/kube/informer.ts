@@ -1,6 +1,6 @@
 import { type BackoffOptions, backoffMs } from './backoff.ts';
 import { Cache, type CacheHandlers, type Lister } from './cache.ts';
-import { type Clock, sleep, systemClock } from './clock.ts';
+import { type Clock, lull, randomOf, sleep, systemClock } from './clock.ts';
 import { minutes, seconds } from './duration.ts';
 import { isGone, isVersionTooLarge } from './error.ts';
 import { listAll, PAGE_SIZE } from './list.ts';
@@ -44,6 +44,7 @@ export class Informer<T extends KubeObject> implements Lister<T> {
   readonly #kube: Kube;
   readonly #options: InformerOptions<T>;
   readonly #clock: Clock;
+  readonly #backoff: BackoffOptions;
   readonly #cache: Cache<T>;
   readonly #stop = new AbortController();
   readonly #synced = Promise.withResolvers<void>();
@@ -61,6 +62,7 @@ export class Informer<T extends KubeObject> implements Lister<T> {
     this.#kube = kube;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#backoff = { random: randomOf(this.#clock), ...(options.backoff ?? BACKOFF) };
     this.#cache = new Cache({ indexes: options.indexes, onError: error => this.#report(error) });
     this.#synced.promise.catch(() => {});
   }
@@ -136,7 +138,7 @@ export class Informer<T extends KubeObject> implements Lister<T> {
         }
         this.#report(error);
       }
-      const pauseMs = backoffMs(this.#failures, this.#options.backoff ?? BACKOFF);
+      const pauseMs = backoffMs(this.#failures, this.#backoff);
       if (pauseMs > 0) await sleep(this.#clock, pauseMs, signal).catch(() => {});
     }
   }
@@ -160,7 +162,7 @@ export class Informer<T extends KubeObject> implements Lister<T> {
   async #watch(): Promise<void> {
     const { selection, silenceMs = SILENCE_MS } = this.#options;
     const silence = new Silence(this.#clock, silenceMs, this.#stop.signal);
-    const random = this.#options.backoff?.random ?? Math.random;
+    const random = this.#backoff.random ?? Math.random;
     const begunMs = this.#clock.now().getTime();
     let isUseful = false;
     try {
@@ -264,7 +266,7 @@ class Silence {
   async #listen(limitMs: number): Promise<void> {
     try {
       for (let leftMs = limitMs; leftMs > 0; leftMs = this.#heardMs + limitMs - this.#clock.now().getTime()) {
-        await sleep(this.#clock, Math.min(leftMs, limitMs), this.signal);
+        await lull(this.#clock, Math.min(leftMs, limitMs), this.signal);
       }
       this.wasTooLong = true;
       this.#controller.abort(ENDED);

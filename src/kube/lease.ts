@@ -1,5 +1,5 @@
 import type { Lease } from 'kubernetes-types/coordination/v1.d.ts';
-import { atLeastSince, atMostSince, type Clock, type Mark, mark, sleep, systemClock } from './clock.ts';
+import { atLeastSince, atMostSince, type Clock, type Mark, mark, randomOf, sleep, systemClock } from './clock.ts';
 import { seconds } from './duration.ts';
 import { isAlreadyExists, isConflict } from './error.ts';
 import type { EventRecorder } from './events.ts';
@@ -52,7 +52,7 @@ export class LeadershipLost extends Error {
 /** Waits until the lease is ours, then keeps it. Rejects only when `signal` aborts first. */
 export async function acquireLease(options: LeaseOptions, signal?: AbortSignal): Promise<Leadership> {
   assertOrdered(options);
-  const { clock = systemClock, random = Math.random, retryMs = RETRY_MS } = options;
+  const { clock = systemClock, retryMs = RETRY_MS, random = randomOf(clock) } = options;
   const holder = new Holder(options);
   for (;;) {
     signal?.throwIfAborted();
