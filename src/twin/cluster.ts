@@ -1,0 +1,266 @@
+import { CertificateWriter } from '../daemon/certificates/controller.ts';
+import { RestartTurn } from '../daemon/certificates/restart-turn.ts';
+import { NodeWriter } from '../daemon/node-writer.ts';
+import type { HandOverMode } from '../hand-over/sync.ts';
+import { observed } from '../host/memory.ts';
+import type { RecordedEvent } from '../kube/events.ts';
+import { PODS } from '../kube/resource.ts';
+import { runKubeApiserverOperator } from '../kube-apiserver/operator.ts';
+import { kubeApiserverTrust } from '../kube-apiserver/trust.ts';
+import type { Keys } from '../pki/keys.ts';
+import type { TrustGraph } from '../trust/graph.ts';
+import { Api } from './api.ts';
+import { Component, type ComponentWorld, type Tools } from './component.ts';
+import { runControllerManager } from './controller-manager.ts';
+import { Edges, type Look } from './edges.ts';
+import { EXTERNAL_NAME, INTERNAL_NAME, provideInputs } from './inputs.ts';
+import { twinKeys } from './keys.ts';
+import { Kubelet } from './kubelet.ts';
+import { runCertificatePath } from './machine-config.ts';
+import { runManagersOperator } from './managers.ts';
+import { Materials } from './material.ts';
+import { Network } from './network.ts';
+import { TwinNode } from './node.ts';
+import { Time } from './time.ts';
+import { Volumes } from './volumes.ts';
+
+export interface ClusterOptions {
+  readonly seed: string;
+  readonly start?: Date | undefined;
+  readonly controlPlane?: number | undefined;
+  readonly workers?: number | undefined;
+  readonly handOver?: HandOverMode | undefined;
+  readonly leavesLullsOut?: boolean | undefined;
+  /** What is put in the place of a real part, to see whether the twin would notice: only tests do that. */
+  readonly broken?: Broken | undefined;
+  /** Told of everything that happens, in order. */
+  readonly tell?: ((atMs: number, what: string) => void) | undefined;
+}
+
+/** Ways to put a known gap back. */
+export interface Broken {
+  /** Between the operator and the API. */
+  readonly operatorTools?: ((tools: Tools) => Tools) | undefined;
+}
+
+export const START: Date = new Date('2026-01-01T00:00:00Z');
+
+const OPERATOR = 'kube-apiserver-operator';
+const PROGRAM = {
+  flavor: 'openshift',
+  image: 'operand:1',
+  operatorImage: 'operator:1',
+  operatorCommand: ['rotunda'],
+  version: '1.0.0',
+} as const;
+
+/** A cluster in memory: its machines, everything that runs on them, and the time that they share. */
+export class Cluster {
+  readonly time: Time;
+  readonly api: Api;
+  readonly keys: Keys;
+  readonly nodes: readonly TwinNode[];
+  readonly kubelets: readonly Kubelet[];
+  readonly #components: readonly Component[];
+  readonly #materials = new Materials();
+  readonly #edges: Edges;
+  readonly #graph: TrustGraph = kubeApiserverTrust();
+  readonly #options: ClusterOptions;
+  readonly volumes: Volumes;
+  /** Grows with everything that may change what somebody shows or checks with. */
+  #version = 0;
+  #lookedAt = -1;
+  #look: Look = { refusals: [], checked: 0, untilMs: 0 };
+  #diskVersions: number[] = [];
+
+  constructor(options: ClusterOptions) {
+    const { seed, start = START, controlPlane = 3, workers = 2 } = options;
+    this.#options = options;
+    this.time = new Time({ start, seed, leavesLullsOut: options.leavesLullsOut });
+    this.keys = twinKeys(seed);
+    this.api = new Api(this.time);
+    const node = (name: string, index: number, isControlPlane: boolean) =>
+      new TwinNode(this.time, name, `10.0.${isControlPlane ? 0 : 1}.${index + 1}`, isControlPlane, () =>
+        this.changed(),
+      );
+    this.nodes = [
+      ...Array.from({ length: controlPlane }, (_, index) => node(`master-${index}`, index, true)),
+      ...Array.from({ length: workers }, (_, index) => node(`worker-${index}`, index, false)),
+    ];
+    const world: ComponentWorld = {
+      time: this.time,
+      api: this.api,
+      onEvent: (by, event) => this.#onEvent(by, event),
+      tell: what => {
+        this.changed();
+        this.tell(what);
+      },
+    };
+    this.kubelets = this.nodes.map(one => new Kubelet(world, one));
+    this.volumes = new Volumes(this.time, this.api, this.nodes);
+    const network = new Network({
+      time: this.time,
+      nodes: () => this.nodes,
+      graph: () => this.#graph,
+      materials: this.#materials,
+      isLoadBalancer: host => host === INTERNAL_NAME || host === EXTERNAL_NAME,
+    });
+    this.#edges = new Edges({
+      materials: this.#materials,
+      nodes: () => this.nodes,
+      hostOf: place => (place.includes('external') ? EXTERNAL_NAME : INTERNAL_NAME),
+    });
+    const { operatorTools = (tools: Tools) => tools } = options.broken ?? {};
+    this.#components = [
+      new Component(world, OPERATOR, (tools, signal) =>
+        runKubeApiserverOperator(
+          {
+            ...operatorTools(tools),
+            keys: this.keys,
+            program: PROGRAM,
+            keyAlgorithm: 'P-256',
+            handOver: options.handOver,
+            servers: network,
+          },
+          signal,
+        ),
+      ),
+      new Component(world, 'machine-config-operator', runCertificatePath),
+      new Component(world, 'kube-controller-manager', runControllerManager),
+      new Component(world, 'operators of managers', (tools, signal) =>
+        runManagersOperator(
+          tools,
+          () => this.nodes,
+          () => this.changed(),
+          signal,
+        ),
+      ),
+      ...this.nodes.map(one => agentOf(world, one, network)),
+    ];
+    for (const one of this.nodes) this.#beginOthers(one);
+  }
+
+  get components(): readonly Component[] {
+    return [...this.#components, ...this.kubelets.flatMap(({ components }) => components)];
+  }
+
+  component(name: string): Component {
+    const found = this.components.find(component => component.name === name);
+    if (found === undefined) throw new RangeError(`there is no component ${name}`);
+    return found;
+  }
+
+  /** The kubelet of that name, such as `kubelet on master-0`. */
+  kubeletOf(name: string): Kubelet | undefined {
+    return this.kubelets[this.nodes.findIndex(node => name === `kubelet on ${node.name}`)];
+  }
+
+  /** Everything that has to be there before, and everybody starts. */
+  async begin(): Promise<void> {
+    const kube = this.api.connect('installer');
+    await provideInputs(kube, this.nodes, this.keys, new Date(this.time.nowMs));
+    for (const { name } of this.nodes) await kube.create(PODS, podWithRootCa(name));
+    for (const kubelet of this.kubelets) kubelet.start();
+    for (const component of this.#components) component.start();
+  }
+
+  /** A machine loses power; its agent with it. */
+  powerOff(node: TwinNode): void {
+    node.isOn = false;
+    this.kubelets[this.nodes.indexOf(node)]?.powerOff();
+    this.component(`agent on ${node.name}`).stop();
+    for (const held of node.others.values()) held.isOver = true;
+    node.others.clear();
+    this.changed();
+  }
+
+  /** It comes back as it was: its disk has waited. */
+  powerOn(node: TwinNode): void {
+    node.isOn = true;
+    this.#beginOthers(node);
+    this.kubelets[this.nodes.indexOf(node)]?.powerOn();
+    this.component(`agent on ${node.name}`).start();
+    this.changed();
+  }
+
+  #beginOthers(node: TwinNode): void {
+    node.others.set('pod', node.begin());
+    if (node.isControlPlane) node.others.set('node administrator', node.begin());
+  }
+
+  end(): void {
+    for (const kubelet of this.kubelets) kubelet.powerOff();
+    for (const component of this.#components) component.stop();
+  }
+
+  /** Lets time go on; `onLook` is called whenever something has changed, with who refuses whom. */
+  async goOn(target: Date, onLook: (look: Look) => void = () => {}): Promise<void> {
+    while (this.time.nowMs < target.getTime()) {
+      // A certificate that ends is a change nobody makes.
+      const next = Math.min(target.getTime(), Math.max(this.#look.untilMs, this.time.nowMs + 1));
+      await this.time.goOn(new Date(next), () => this.#lookAround(onLook));
+    }
+  }
+
+  changed(): void {
+    this.#version++;
+  }
+
+  get look(): Look {
+    return this.#look;
+  }
+
+  tell(what: string): void {
+    this.#options.tell?.(this.time.nowMs, what);
+  }
+
+  #lookAround(onLook: (look: Look) => void): void {
+    this.volumes.look();
+    for (const [index, node] of this.nodes.entries()) {
+      if (this.#diskVersions[index] === node.disk.version) continue;
+      this.#diskVersions[index] = node.disk.version;
+      node.look();
+      this.#version++;
+    }
+    if (this.#lookedAt === this.#version && this.time.nowMs < this.#look.untilMs) return;
+    this.#lookedAt = this.#version;
+    this.#look = this.#edges.look(this.#graph, this.time.nowMs);
+    onLook(this.#look);
+  }
+
+  #onEvent(by: string, { reason, message }: RecordedEvent): void {
+    this.tell(`${by}: ${reason}: ${message.split('\n')[0]}`);
+  }
+}
+
+/** The real certificate writer of a node, on a disk in memory. */
+function agentOf(world: ComponentWorld, node: TwinNode, network: Network): Component {
+  return new Component(world, `agent on ${node.name}`, ({ kube, clock, events, log }, signal) => {
+    const host = observed(node.host, () => signal.throwIfAborted());
+    const nodeName = node.name;
+    const writer = new CertificateWriter({
+      kube,
+      host,
+      nodeName,
+      nodeWriter: new NodeWriter({ kube, nodeName, clock }),
+      clock,
+      log,
+      events,
+      shakeHands: network.shakeHands,
+      restartTurn: new RestartTurn({ kube, files: host.files, nodeName, clock, log }),
+    });
+    return writer.run(signal);
+  });
+}
+
+/** Every node runs a pod that verifies the API server with what its namespace has. */
+function podWithRootCa(nodeName: string) {
+  return {
+    metadata: { namespace: 'default', name: `app-${nodeName}` },
+    spec: {
+      nodeName,
+      containers: [{ name: 'app' }],
+      volumes: [{ name: 'token', projected: { sources: [{ configMap: { name: 'kube-root-ca.crt' } }] } }],
+    },
+  };
+}

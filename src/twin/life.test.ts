@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import { faultsOf } from './fault.ts';
+import { type LifeOptions, live } from './life.ts';
+
+/** A life, and all that was told of it. */
+async function told(options: LifeOptions) {
+  const trace = createHash('sha256');
+  const life = await live({
+    ...options,
+    tell: (atMs, what) => void trace.update(`${atMs} ${what}\n`),
+  });
+  return { life, trace: trace.digest('hex') };
+}
+
+test('a month in which nothing goes wrong: signers are handed over, and nobody refuses anybody', async () => {
+  const { life } = await told({ seed: 'quiet', days: 31 });
+  assert.deepEqual(life.violations, []);
+  assert.equal(life.inevitable, 0);
+  assert.ok((life.counts['SignerInUseChanged'] ?? 0) >= 2, JSON.stringify(life.counts));
+  assert.ok(life.checked > 1000);
+});
+
+test('the same seed tells the same story, byte for byte; another seed tells another', async () => {
+  const life = (seed: string) => told({ seed, days: 16, faults: faultsOf(seed, 16, 20) });
+  const [once, again, other] = [await life('a'), await life('a'), await life('b')];
+  assert.equal(once.trace, again.trace);
+  assert.deepEqual(once.life, again.life);
+  assert.notEqual(once.trace, other.trace);
+});

@@ -1,0 +1,87 @@
+import { days, minutes } from '../kube/duration.ts';
+import { type Broken, Cluster, START } from './cluster.ts';
+import { type Excuses, NO_EXCUSES } from './excuses.ts';
+import { type Fault, Faults } from './fault.ts';
+import { Invariants, type Violation } from './invariants.ts';
+
+export interface LifeOptions {
+  readonly seed: string;
+  readonly days: number;
+  /** What goes wrong, and when; nothing unless given. */
+  readonly faults?: readonly Fault[] | undefined;
+  readonly broken?: Broken | undefined;
+  readonly handOver?: 'receipts' | 'clock' | undefined;
+  readonly controlPlane?: number | undefined;
+  readonly workers?: number | undefined;
+  readonly leavesLullsOut?: boolean | undefined;
+  /** Told of everything that happens. */
+  readonly tell?: ((atMs: number, what: string) => void) | undefined;
+  /** Stops at the first violation; true unless told otherwise. */
+  readonly stopsAtFirst?: boolean | undefined;
+}
+
+/** What a life has shown. */
+export interface Life {
+  readonly seed: string;
+  readonly days: number;
+  readonly violations: readonly Violation[];
+  /** Refusals that the faults made inevitable. */
+  readonly inevitable: number;
+  readonly looks: number;
+  readonly checked: number;
+  readonly writes: number;
+  /** By what happened, how often. */
+  readonly counts: Readonly<Record<string, number>>;
+  /** How long every connection has been watched. */
+  readonly livedMs: number;
+}
+
+/** A cluster comes up within this time. */
+const BRING_UP_MS = minutes(10);
+const STEP_MS = days(1);
+
+/** Lives through the life of one cluster, and checks after every event what has to be true. */
+export async function live(options: LifeOptions): Promise<Life> {
+  const { seed, tell = () => {}, stopsAtFirst = true, faults: plan = [] } = options;
+  const counts: Record<string, number> = {};
+  const cluster = new Cluster({
+    ...options,
+    tell: (atMs, what) => {
+      const [, reason] = /^[^:]*: (\w+):/.exec(what) ?? [];
+      if (reason !== undefined) counts[reason] = (counts[reason] ?? 0) + 1;
+      tell(atMs, what);
+    },
+  });
+  const faults = new Faults(cluster, plan);
+  const excuses: Excuses = plan.length === 0 ? NO_EXCUSES : faults;
+  const invariants = new Invariants(cluster, excuses);
+  let looks = 0;
+  let checked = 0;
+  await cluster.begin();
+  const beginMs = START.getTime() + BRING_UP_MS;
+  await cluster.goOn(new Date(beginMs));
+  invariants.begin();
+  faults.begin(beginMs);
+  const endMs = beginMs + days(options.days);
+  while (cluster.time.nowMs < endMs && !(stopsAtFirst && invariants.violations.length > 0)) {
+    const next = new Date(Math.min(endMs, cluster.time.nowMs + STEP_MS));
+    await cluster.goOn(next, look => {
+      looks++;
+      checked += look.checked;
+      invariants.check(look);
+    });
+  }
+  if (invariants.violations.length === 0) invariants.checkEnd();
+  cluster.end();
+  return {
+    seed,
+    days: options.days,
+    violations: invariants.violations,
+    inevitable: invariants.inevitable,
+    looks,
+    checked,
+    writes: cluster.api.revision,
+    counts,
+    livedMs: cluster.time.nowMs - beginMs,
+  };
+}
