@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { seconds } from '../../kube/duration.ts';
+import { minutes, seconds } from '../../kube/duration.ts';
 import type { NodeReport } from '../report.ts';
 import type { Wanted } from '../wanted.ts';
 import type { Cluster, NodeSight } from './cluster.ts';
@@ -52,6 +52,20 @@ describe('which node is asked next (spec 80, KA-6)', () => {
     const other = { ...fresh, name: 'c' };
     const busy = node('b', { report: report({ done: undefined }) });
     assert.equal(decideAfter(0, [node('a'), busy, other]).step.do, 'nothing');
+  });
+
+  test('whoever was asked longest ago, so that one that differs again and again does not keep the others waiting', () => {
+    const other = {
+      ...report().processes,
+      kubelet: { startedAt: '', behind: ['/etc/kubernetes/kubelet.conf'], began: {} },
+    };
+    const again = { ...WANTED, round: new Date(ASKED.getTime() + seconds(30)).toISOString() };
+    const restless = node('a', { wanted: again, report: report({ done: again.round, processes: other }) });
+    const { step } = decideAfter(minutes(2), [restless, node('b', { report: report() })]);
+    assert.equal(step.do === 'order' ? step.node : step.do, 'b');
+    const worker = node('0', { isControlPlane: false, wanted: undefined, report: report() });
+    const { step: first } = decideAfter(minutes(2), [restless, worker]);
+    assert.equal(first.do === 'order' ? first.node : first.do, 'a');
   });
 
   test('one that was done in vain is named, and asked again after a minute', () => {

@@ -37,7 +37,9 @@ export function decideRound(cluster: Cluster, chosen?: string): RoundDecision {
   const againTimes = again.flatMap(({ at }) => (at === undefined ? [] : [at.getTime()]));
   const soonest = againTimes.length === 0 ? undefined : new Date(Math.min(...againTimes));
   // Whoever was chosen before a stop of the operator, and may have been asked by now, comes first and alone.
-  const ready = again.filter(({ task, at }) => at === undefined && (chosen === undefined || task.node.name === chosen));
+  const ready = again
+    .filter(({ task, at }) => at === undefined && (chosen === undefined || task.node.name === chosen))
+    .toSorted((a, b) => inTurn(a.task.node, b.task.node));
   for (const { task } of ready) {
     if (heldUpBy(task.node, nodes).length > 0) continue;
     const away = nodes.find(other => other.name !== task.node.name && isAway(other) && isInRound(other));
@@ -150,4 +152,11 @@ export function newRound(before: string | undefined, now: Date): string {
 /** Control-plane nodes first, then by name. */
 function inOrder(a: NodeSight, b: NodeSight): number {
   return Number(b.isControlPlane) - Number(a.isControlPlane) || (a.name < b.name ? -1 : 1);
+}
+
+/** Whoever was asked longest ago comes first, so that one which differs again and again keeps no other one waiting for ever. */
+function inTurn(a: NodeSight, b: NodeSight): number {
+  const [asked, other] = [a, b].map(({ wanted }) => wanted?.round ?? '') as [string, string];
+  if (a.isControlPlane !== b.isControlPlane || asked === other) return inOrder(a, b);
+  return asked < other ? -1 : 1;
 }

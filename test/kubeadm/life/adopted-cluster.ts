@@ -17,8 +17,11 @@ import { addRotundaImage } from '../rig/rotunda-image.ts';
 
 const MAIN = join(import.meta.dirname, '../../../src/cli/main.ts');
 export const ROTUNDA_IMAGE = 'registry.local/rotunda:test';
-/** How Go's TLS, etcd and kube-apiserver say it. */
-const REFUSAL = 'x509: |tls: bad certificate|tls: unknown certificate|tls: expired certificate|Unable to authenticate';
+/**
+ * How Go's TLS, etcd and kube-apiserver say it. Not of tokens: a kube-apiserver that starts knows none of those that nodes join with, and
+ * pods tell by themselves when theirs are refused.
+ */
+const REFUSAL = 'x509: |tls: bad certificate|tls: unknown certificate|tls: expired certificate';
 /** Commands whose output is worth reading beside the test's. */
 const TOLD: ReadonlySet<string | undefined> = new Set(['rotate', 'release']);
 /** What follows a hand-over has as long as a whole file of tests. */
@@ -147,7 +150,7 @@ export class AdoptedCluster {
     }
   }
 
-  /** What kubelets, and all processes in containers, have written down about a handshake or a token that somebody did not accept. */
+  /** What kubelets, and all processes in containers, have written down about a certificate that somebody did not accept. */
   async refusalsInLogs(): Promise<readonly string[]> {
     const find = `{ cat /var/log/pods/*/*/*.log; journalctl -u kubelet -o cat --no-pager; } | grep -E '${REFUSAL}' || true`;
     const lines = await Promise.all(

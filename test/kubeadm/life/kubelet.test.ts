@@ -22,6 +22,14 @@ const PKI = '/etc/kubernetes/pki';
 const FOLDER = '/var/lib/kubelet/pki';
 const CURRENT = `${FOLDER}/kubelet-client-current.pem`;
 const ENDED = `${FOLDER}/kubelet-client-ended.pem`;
+const LIFELINE = ['apiserver', 'apiserver-etcd-client', 'etcd/server', 'etcd/peer'];
+/** What docs/kubeadm.md tells a person to do. */
+const BY_HAND = [
+  'kubeadm certs renew all',
+  'rm /var/lib/kubelet/pki/kubelet-client-*',
+  'kubeadm kubeconfig user --org system:nodes --client-name system:node:$(hostname) > /etc/kubernetes/kubelet.conf',
+  'systemctl restart kubelet',
+];
 const problem = await rigProblem();
 
 describe('a kubelet whose client certificate has ended', { skip: problem ?? false }, () => {
@@ -58,7 +66,7 @@ describe('a kubelet whose client certificate has ended', { skip: problem ?? fals
 
   test('and so does a control plane that nobody can ask any more, with its other certificates', async () => {
     const node = cluster.first;
-    const names = ['apiserver', 'apiserver-etcd-client', 'etcd/server', 'etcd/peer', 'apiserver-kubelet-client'];
+    const names = [...LIFELINE, 'apiserver-kubelet-client'];
     for (const name of names) await putEndedLeaf(node, name);
     await cluster.eventually('a certificate of kube-apiserver that has not ended', async () => {
       const [certificate] = readCertificates(await node.read(`${PKI}/apiserver.crt`)).certificates;
@@ -70,6 +78,19 @@ describe('a kubelet whose client certificate has ended', { skip: problem ?? fals
       const [certificate] = readCertificates(await node.read(`${PKI}/${name}.crt`)).certificates;
       assert.ok(certificate !== undefined && certificate.notAfter.getTime() > Date.now() + hours(24 * 360), name);
     }
+    await cluster.isKnownToKubeadm();
+  });
+
+  test('after a boot at which everything has ended, a person is needed, with four commands', async () => {
+    const node = cluster.first;
+    for (const name of LIFELINE) await putEndedLeaf(node, name);
+    await putEndedCertificate(node);
+    await node.cutPower();
+    await cluster.eventually('a kubelet that does not start', async () => {
+      return /bootstrap-kubelet\.conf: no such file/.test(await node.log());
+    });
+    for (const command of BY_HAND) await node.output('sh', '-euc', command);
+    await cluster.isQuiet();
     await cluster.isKnownToKubeadm();
   });
 

@@ -10,13 +10,11 @@ import { getIfPresent } from '../../../src/kube/get.ts';
 import { CONFIG_MAPS, NAMESPACES, NODES, SECRETS } from '../../../src/kube/resource.ts';
 import { CLUSTER_INFO, PKI_NAMESPACE, ROTUNDA_NAMESPACE } from '../../../src/kubeadm/names.ts';
 import { JOINS_END } from '../../../src/kubeadm/operator/names.ts';
-import { NODE_REPORT, reportOf } from '../../../src/kubeadm/report.ts';
+import { type LeafSight, NODE_REPORT, reportOf } from '../../../src/kubeadm/report.ts';
 import { rigProblem } from '../rig/rig.ts';
 import { AdoptedCluster, expirationsOn, ROTUNDA_IMAGE, tell } from './adopted-cluster.ts';
 import { ClusterLoad } from './cluster-load.ts';
 
-/** A leaf is made five minutes back: one that is this part of a year old has been there for a quarter of a minute. */
-const AT_ONCE = '0.00001';
 const USUAL = '0.666';
 const CAS = ['ca', 'front-proxy-ca', 'etcd-ca'] as const;
 const FILES = { ca: 'ca.crt', 'front-proxy-ca': 'front-proxy-ca.crt', 'etcd-ca': 'etcd/ca.crt' } as const;
@@ -57,7 +55,7 @@ describe('the life of a cluster that kubeadm made', { skip: problem ?? false }, 
 
   test('all leaves are renewed, one control-plane node after the other, and are what kubeadm expects', async () => {
     const before = await cluster.leaves();
-    await cluster.rotunda('adopt', 'kubeadm', '--refresh', AT_ONCE, '--yes');
+    await cluster.rotunda('adopt', 'kubeadm', '--refresh', refreshBy(before), '--yes');
     await cluster.eventually('all leaves of control-plane nodes to be others', async () => {
       const now = await cluster.leaves();
       return [...before].every(
@@ -180,4 +178,14 @@ describe('the life of a cluster that kubeadm made', { skip: problem ?? false }, 
 /** How many certificates are in a field of a kubeconfig. */
 function beginsIn(data: string): number {
   return Buffer.from(data, 'base64').toString().split('BEGIN CERTIFICATE').length - 1;
+}
+
+/** With which part of their lives over all of these are due now, and new ones are not for as long as these have been there. */
+function refreshBy(leaves: ReadonlyMap<string, LeafSight>): string {
+  const made = [...leaves].filter(([name]) => !name.endsWith('kubelet.conf')).map(([, leaf]) => leaf);
+  const parts = made.map(({ notBefore, notAfter }) => {
+    const [from, to] = [notBefore, notAfter].map(text => Date.parse(text)) as [number, number];
+    return (Date.now() - from) / (to - from);
+  });
+  return Math.min(...parts).toFixed(9);
 }
