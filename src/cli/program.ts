@@ -20,6 +20,7 @@ import { addMonitor } from './monitor/command.ts';
 import { addNodePrograms } from './node/command.ts';
 import { addOperators } from './operator/command.ts';
 import { addPlan } from './plan/command.ts';
+import { addProve } from './prove/command.ts';
 import { addRotate } from './rotate/command.ts';
 import { addSimulate } from './simulate/command.ts';
 import { addUp } from './up/command.ts';
@@ -45,6 +46,7 @@ export function buildProgram(calledAs: string = process.argv[1] ?? ''): Command 
   addExplain(program);
   addPlan(program);
   addSimulate(program);
+  addProve(program);
   addVerify(program);
   addMonitor(program);
   addWait(program);

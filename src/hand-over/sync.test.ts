@@ -603,6 +603,25 @@ test('a promotion that somebody else has overtaken writes nothing (W-1)', async 
   assert.ok((await world.certificate('signer')).der.equals(before.der));
 });
 
+test('a next signer that somebody else has cleared away in the middle of its promotion does not sign (W-1)', async () => {
+  const world = await steady();
+  const before = await world.certificate('signer');
+  await world.annotate('signer', { [NOT_AFTER]: 'force-regeneration' });
+  await world.settle();
+  await world.load('a', 'b');
+  const { kube } = world.rotation;
+  const interrupted: Kube = Object.assign(Object.create(kube), {
+    create: async (...call: Parameters<Kube['create']>) => {
+      const created = await kube.create(...call);
+      await kube.delete(SECRETS, { namespace: 'ns', name: 'signer-next' });
+      return created;
+    },
+  });
+  const result = await world.passOf({ ...world.rotation, kube: interrupted });
+  assert.deepEqual(result, { outcome: 'lost', object: 'signer' });
+  assert.ok((await world.certificate('signer')).der.equals(before.der));
+});
+
 test('turned round, who shows what is looked at anew: what was seen of the signer before is long ago (HO-3)', async () => {
   const world = await steady();
   const before = caDigest(await world.certificate('signer'));

@@ -266,6 +266,9 @@ class Pass {
     const took = formatGoDuration(Math.max(0, clock.now().getTime() - since.getTime()));
     // First, so that it is there whenever the new one signs (HO-6).
     if (!(await this.#keepPrevious(objects))) return undefined;
+    // Cleared away by somebody else, its CA may have left the bundle.
+    const stillNext = await this.#rotation.objects.read(SECRETS, nextKey(signer));
+    if (stillNext?.metadata?.resourceVersion !== objects.next?.metadata?.resourceVersion) return undefined;
     const step = await this.#keep(
       next,
       decision,
