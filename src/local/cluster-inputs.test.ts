@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { type Engine, startEngine } from '../api/api.ts';
 import { loadSecret } from '../certrotation/secret.ts';
 import { systemClock } from '../kube/clock.ts';
+import { MemoryKube } from '../kube/memory.ts';
 import { SECRETS } from '../kube/resource.ts';
 import { ensureCluster } from '../kube-apiserver/ensure-cluster.ts';
 import { API_SERVERS, AUTHENTICATIONS, CLUSTER } from '../kube-apiserver/resources.ts';
@@ -37,6 +38,12 @@ describe('what others would provide', () => {
     // Also where somebody made it without any wish.
     await kube.delete(API_SERVERS, CLUSTER);
     await kube.create(API_SERVERS, { metadata: CLUSTER, spec: {} });
+    assert.equal((await kube.get(API_SERVERS, CLUSTER)).spec?.audit?.profile, 'Default');
+  });
+
+  test('the audit profile is named where the definition has no default for it', async () => {
+    const kube = new MemoryKube();
+    await ensureCluster(kube);
     assert.equal((await kube.get(API_SERVERS, CLUSTER)).spec?.audit?.profile, 'Default');
   });
 
