@@ -183,6 +183,18 @@ describe('the other commands over a cluster', () => {
     assert.match((await cockpit.run(['graph', '-o', 'svg'])).stdout, /^<svg /);
     const plan = JSON.parse((await cockpit.run(['plan', '--days', '20', '-o', 'json'])).stdout);
     assert.ok(plan.events.some((event: { change: string }) => event.change === 'certificate'));
+    const stopped = await cockpit.run(['simulate', '--stopped-for', '960h']);
+    assert.equal(stopped.status, 1, stopped.stderr);
+    assert.match(
+      stopped.stdout,
+      /^not safe: operators may stand still for 29d \d+h from .+; first to fail: .+\n\nSINCE /,
+    );
+    const week = [20, 27].map(count => new Date(Date.now() + count * 86_400_000).toISOString().slice(0, 10));
+    const off = await cockpit.run(['simulate', '--off', week.join('..')]);
+    assert.equal(off.status, 0, off.stderr);
+    assert.match(off.stdout, /^safe: off from .+; the last safe wake-up day is 20\d\d-\d\d-\d\d /);
+    const { verdict } = JSON.parse((await cockpit.run(['simulate', '--off', week.join('..'), '-o', 'json'])).stdout);
+    assert.deepEqual([verdict.isSafe, verdict.needsHand], [true, []]);
     assert.equal(
       (await cockpit.run(['wait', '--for', 'regenerated', 'secret/kubelet-client', '-n', OPERAND, '--timeout', '10m']))
         .status,

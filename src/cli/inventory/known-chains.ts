@@ -1,5 +1,6 @@
 import { FAMILY_TABLE, NODE_LEAVES } from '../../etcd/cert-table.ts';
 import { ETCD_NAMESPACE, CONFIG_NAMESPACE as ETCD_SIGNERS_IN_USE } from '../../etcd/names.ts';
+import { previousKey } from '../../hand-over/family.ts';
 import { type ChainCreator, KUBE_APISERVER_CHAINS, type ObjectName } from '../../kube-apiserver/chains.ts';
 
 /** One signer, bundle and target that an operator of ours keeps, whichever it is. */
@@ -62,7 +63,7 @@ export const KNOWN_CHAINS: readonly KnownChain[] = [
   ...etcdChains(),
 ];
 
-type Place = { readonly metadata?: { readonly namespace?: string; readonly name?: string } };
+type Place = { readonly metadata?: { readonly namespace?: string | undefined; readonly name?: string } };
 
 export function isNamed({ metadata }: Place, { namespace, name }: ObjectName): boolean {
   return metadata?.namespace === namespace && metadata.name === name;
@@ -74,6 +75,11 @@ export function chainOfSigner(secret: Place): KnownChain | undefined {
 
 export function chainOfNextSigner(secret: Place): KnownChain | undefined {
   return KNOWN_CHAINS.find(({ nextSigner }) => nextSigner !== undefined && isNamed(secret, nextSigner));
+}
+
+/** The pair of a signer that signed before: kept aside, used by nobody. */
+export function chainOfPreviousSigner(secret: Place): KnownChain | undefined {
+  return KNOWN_CHAINS.find(({ signer }) => isNamed(secret, previousKey(signer)));
 }
 
 export function chainOfBundle(configMap: Place): KnownChain | undefined {

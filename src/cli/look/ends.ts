@@ -1,14 +1,14 @@
 import type { CertificateItem } from '../inventory/model.ts';
 import type { PlanWarning } from '../plan/model.ts';
-import { isRenewedByItself, nameOf } from './words.ts';
+import { isKeptAside, isRenewedByItself, nameOf } from './words.ts';
 
 /** What ends until a moment, or has ended, unless somebody does something: the first end first (spec 80, 10). */
 export function endsUntil(items: readonly CertificateItem[], until: Date): PlanWarning[] {
   return items
     .flatMap(item => {
       const { certificate, seen } = item;
-      if (certificate === undefined || isRenewedByItself(item) || Date.parse(certificate.notAfter) > until.getTime())
-        return [];
+      if (certificate === undefined || isRenewedByItself(item) || isKeptAside(item)) return [];
+      if (Date.parse(certificate.notAfter) > until.getTime()) return [];
       return [
         {
           at: certificate.notAfter,

@@ -1,3 +1,4 @@
+import { chainOfPreviousSigner } from '../inventory/known-chains.ts';
 import type { CertificateItem, CertificateState } from '../inventory/model.ts';
 import { secondsText, shortDuration } from '../output/time.ts';
 
@@ -62,6 +63,11 @@ export function firstEndText(items: readonly CertificateItem[], now: Date): stri
     `${ending.length} of ${items.length} ${ending.length === 1 ? 'ends unless somebody renews it' : 'end unless somebody renews them'}.\n` +
     `The next to end is ${nameOf(next)}, in ${left} (${secondsText(notAfter)}).`
   );
+}
+
+/** Nobody shows it any more, and nobody needs another one. */
+export function isKeptAside({ metadata }: CertificateItem): boolean {
+  return chainOfPreviousSigner({ metadata }) !== undefined;
 }
 
 /** Somebody makes the next one without being asked. */

@@ -10,6 +10,15 @@ export function shortDuration(milliseconds: number): string {
   return `${sign}${joined(Math.floor(days / 365), 'y', days % 365, 'd', days < 365 * 8)}`;
 }
 
+/** A span in its two largest units, so that nothing is cut off that matters: `29d 23h`, `4m 59s`. */
+export function spanText(milliseconds: number): string {
+  const seconds = Math.floor(milliseconds / 1000);
+  const [minutes, hours, days] = [Math.floor(seconds / 60), Math.floor(seconds / 3600), Math.floor(seconds / 86_400)];
+  if (days > 0) return `${days}d ${hours % 24}h`;
+  if (hours > 0) return `${hours}h ${minutes % 60}m`;
+  return minutes > 0 ? `${minutes}m ${seconds % 60}s` : `${seconds}s`;
+}
+
 function joined(big: number, bigUnit: string, small: number, smallUnit: string, withSmall: boolean): string {
   return withSmall && small > 0 ? `${big}${bigUnit}${small}${smallUnit}` : `${big}${bigUnit}`;
 }

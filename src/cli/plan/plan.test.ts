@@ -188,7 +188,7 @@ for (const handOver of ['clock', 'receipts'] as const)
     test('while no operator runs certificates end, and all is well soon after they run again', async () => {
       const now = clock.now();
       const [stoppedUntil, until] = [40, 60].map(count => new Date(now.getTime() + days(count))) as [Date, Date];
-      const { refusals } = await rehearse(objects, { now, until, stoppedUntil });
+      const { refusals } = await rehearse(objects, { now, until, stopped: { from: now, until: stoppedUntil } });
       assert.ok(refusals.length > 0);
       for (const { since, until: end = '', reason } of refusals) {
         assert.ok(since > now.toISOString() && since < stoppedUntil.toISOString());

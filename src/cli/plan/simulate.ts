@@ -36,10 +36,19 @@ export interface PlanOptions {
   readonly force?: readonly ObjectRef[] | undefined;
   /** How the operator of kube-apiserver hands signers over; as its resource says unless told otherwise. */
   readonly handOver?: HandOverMode | undefined;
-  /** Nobody rotates anything before. */
-  readonly stoppedUntil?: Date | undefined;
-  /** Looks at the world at the beginning and whenever something happened, and says when to look again even if nothing does. */
-  readonly observe?: ((world: PlanWorld) => Promise<Date | undefined>) | undefined;
+  /** Nobody rotates anything in this time. */
+  readonly stopped?: Standstill | undefined;
+  /**
+   * Looks at the world at the beginning and whenever something happened, and says when to look again even if nothing does; `enough` ends the
+   * simulation.
+   */
+  readonly observe?: ((world: PlanWorld) => Promise<Date | 'enough' | undefined>) | undefined;
+}
+
+/** From `from` on, until just before `until`. */
+export interface Standstill {
+  readonly from: Date;
+  readonly until: Date;
 }
 
 /** More events than this mean that something rotates without end. */
@@ -140,12 +149,15 @@ class Simulation {
     this.events.push(...pendingReboots(this.#objects, world.now, this.notes));
   }
 
-  async runUntil({ until: end, stoppedUntil, observe }: PlanOptions): Promise<void> {
-    const look = async () => (await observe?.(this.#world))?.getTime() ?? Number.POSITIVE_INFINITY;
+  async runUntil({ until: end, stopped, observe }: PlanOptions): Promise<void> {
+    const look = async () => {
+      const at = await observe?.(this.#world);
+      return at === 'enough' ? undefined : (at?.getTime() ?? Number.POSITIVE_INFINITY);
+    };
     let lookAtMs = await look();
-    for (;;) {
+    while (lookAtMs !== undefined) {
       const earliest = Math.min(...this.#due.values(), this.#etcdDueMs, this.#derivedDueMs);
-      const dueMs = Math.max(earliest, stoppedUntil?.getTime() ?? 0);
+      const dueMs = whenRunning(Math.max(earliest, this.#world.now.getTime()), stopped);
       const next = Math.min(dueMs, lookAtMs);
       if (next > end.getTime()) return;
       await this.#world.clock.advanceTo(new Date(next));
@@ -297,6 +309,12 @@ class Simulation {
     }
     return undefined;
   }
+}
+
+/** What falls into the time in which nobody rotates is done at its end. */
+function whenRunning(dueMs: number, stopped: Standstill | undefined): number {
+  if (stopped === undefined || dueMs < stopped.from.getTime()) return dueMs;
+  return Math.max(dueMs, stopped.until.getTime());
 }
 
 /** Whether one of the objects of a unit is among these. */

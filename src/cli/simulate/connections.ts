@@ -13,6 +13,9 @@ import { readFrom } from '../verify/run.ts';
 export interface Refused {
   readonly connection: string;
   readonly by: 'client' | 'server';
+  /** The process that refuses, and the one that is refused. */
+  readonly refuser: string;
+  readonly refused: string;
   /** Where the one who is refused is. */
   readonly place: string;
   readonly reason: string;
@@ -22,7 +25,7 @@ export interface Look {
   readonly refused: readonly Refused[];
   /** How many sides had something to show to somebody who checks. */
   readonly checked: number;
-  /** When the first of the certificates that were shown ends; nothing changes by itself before. */
+  /** When the first of the certificates that were shown ends, or of the CAs that they were checked with; nothing changes by itself before. */
   readonly until: Date | undefined;
 }
 
@@ -43,9 +46,12 @@ export async function lookAtConnections(graph: TrustGraph, world: PlanWorld): Pr
         const [leaf, ...intermediates] = (await certificatesOf(graph, shows, 'presents', read, place)) ?? [];
         if (roots === undefined || leaf === undefined) continue;
         checked++;
-        if (leaf.notAfter > world.now && (until === undefined || leaf.notAfter < until)) until = leaf.notAfter;
+        for (const { notAfter } of [leaf, ...intermediates, ...roots])
+          if (notAfter > world.now && (until === undefined || notAfter < until)) until = notAfter;
         const answer = verifyChain({ leaf, intermediates, roots, now: world.now, usage });
-        if (!answer.ok) refused.push({ connection: edge.name, by, place, reason: answer.reason });
+        if (answer.ok) continue;
+        const { reason } = answer;
+        refused.push({ connection: edge.name, by, refuser: checks.process, refused: shows.process, place, reason });
       }
     }
   }
