@@ -34,6 +34,7 @@ import type { Verbosity } from '../staticpod/log-level.ts';
 import { staticPodMetrics } from '../staticpod/metrics.ts';
 import { cachedObjects } from '../staticpod/objects.ts';
 import { StaticPodOperator } from '../staticpod/operator.ts';
+import { onSteering } from '../staticpod/operator-trigger.ts';
 import { RESOURCE_SYNC_RESYNC_MS, resourceSyncReconcile, SyncRules } from '../staticpod/resource-sync.ts';
 import { staleConditionsReconcile } from '../staticpod/stale-conditions.ts';
 import { countedTopology } from '../staticpod/topology.ts';
@@ -183,7 +184,8 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
   const degraded = (name: string, reconcile: Reconcile) =>
     reportingDegraded(reconcile, { name, write: condition => operator.setConditions([condition]), removable: true });
   const on = {
-    operator: onChange(pods.operator),
+    operator: onSteering(pods.operator),
+    conditions: onChange(pods.operator),
     configMaps: (...namespaces: string[]) => namespaces.map(namespace => onChange(objects.in(namespace).configMaps)),
     secrets: (...namespaces: string[]) => namespaces.map(namespace => onChange(objects.in(namespace).secrets)),
     configMap: ({ namespace, name }: Named) => onChange(objects.in(namespace).configMaps, { when: named(name) }),
@@ -246,7 +248,7 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
       operator: () => operator.reported(recorder.versions),
       cached: () => clusterOperators.get({ name: 'kube-apiserver' }),
     }),
-    [on.operator, onChange(clusterOperators)],
+    [on.conditions, onChange(clusterOperators)],
     CLUSTER_OPERATOR_RESYNC_MS,
   );
   if (versions !== undefined) recorder.record('raw-internal', versions.operator);
@@ -257,7 +259,7 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
       const condition = handOvers.condition();
       if (condition !== undefined) await operator.setConditions([condition], signal);
     },
-    [on.operator],
+    [on.conditions],
   );
   handOvers.onChange = () => handOverStatus.enqueue();
 
@@ -339,7 +341,7 @@ export function kubeApiserverOperator(deps: KubeApiserverOperatorDeps): KubeApis
     controller(
       'RemoveStaleConditionsController',
       staleConditionsReconcile(operator, [...STALE_CONDITIONS, ...(byReceipts ? [] : [HAND_OVER_CONDITION])]),
-      [on.operator],
+      [on.conditions],
     ),
     controller('ServiceAccountIssuerController', issuerReconcile(shared), [
       on.operator,

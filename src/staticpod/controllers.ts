@@ -19,6 +19,7 @@ import { logLevelReconcile, type Verbosity } from './log-level.ts';
 import { nodeReconcile } from './nodes.ts';
 import { cachedObjects } from './objects.ts';
 import { StaticPodOperator, type StaticPodOperatorResource } from './operator.ts';
+import { onSteering } from './operator-trigger.ts';
 import { pruneReconcile } from './prune/controller.ts';
 import { fallbackReconcile } from './report/fallback.ts';
 import { installerStateReconcile } from './report/installer-state.ts';
@@ -78,7 +79,7 @@ export function staticPodControllers(config: StaticPodOperatorConfig, deps: Stat
   const reporting = (name: string, reconcile: Reconcile) =>
     reportingDegraded(reconcile, { name, write: condition => operator.setConditions([condition]), removable: true });
   const on = {
-    operator: onChange(caches.operator),
+    operator: onSteering(caches.operator),
     configMaps: onChange(caches.configMaps),
     secrets: onChange(caches.secrets),
     pods: onChange(caches.pods),
@@ -178,7 +179,7 @@ export function resourceSyncController(rules: SyncRules, deps: ResourceSyncDepen
     events: deps.events,
     log,
     metrics: metrics?.(name),
-    triggers: [onChange(cache), ...sources.map(({ informer }) => onChange(informer))],
+    triggers: [onSteering(cache), ...sources.map(({ informer }) => onChange(informer))],
     resyncMs: RESOURCE_SYNC_RESYNC_MS,
   });
   rules.onChange = () => controller.enqueue();
