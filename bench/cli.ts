@@ -7,9 +7,9 @@ import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { bundleProgram } from '../src/cli/bundle.ts';
-import { clusterSource } from '../src/cli/inventory/source.ts';
-import { readPlanObjects } from '../src/cli/plan/objects.ts';
-import { simulate } from '../src/cli/plan/simulate.ts';
+import { readPlanObjects } from '../src/forecast/objects.ts';
+import { simulate } from '../src/forecast/simulate.ts';
+import { clusterSource } from '../src/inventory/source.ts';
 import { days } from '../src/kube/duration.ts';
 import { type Cockpit, main, startCockpit } from '../test/cli/cockpit.ts';
 

@@ -9,7 +9,7 @@ import {
   type SessionInfo,
   type Snapshot,
 } from '../src/cli/console/model.ts';
-import type { Inventory } from '../src/cli/inventory/model.ts';
+import type { Inventory } from '../src/inventory/model.ts';
 import type { TrustGraph } from '../src/trust/graph.ts';
 import { currentSession, getJson } from './request.ts';
 

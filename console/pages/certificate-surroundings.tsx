@@ -1,5 +1,5 @@
 import { isRefusing } from '../../src/cli/console/model.ts';
-import type { CertificateFacts } from '../../src/cli/inventory/model.ts';
+import type { CertificateFacts } from '../../src/inventory/model.ts';
 import { effectOfChange } from '../../src/trust/effect.ts';
 import type { Edge, NodeSet, Side } from '../../src/trust/graph.ts';
 import { isSameObject, type ObjectRef } from '../../src/trust/object.ts';

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { ObjectDetail } from '../../src/cli/console/model.ts';
-import type { BundleItem, CertificateFacts, CertificateItem, NextDecision } from '../../src/cli/inventory/model.ts';
+import type { BundleItem, CertificateFacts, CertificateItem, NextDecision } from '../../src/inventory/model.ts';
 import { isSameObject, type ObjectRef, objectText } from '../../src/trust/object.ts';
 import { itemsOf, type Model } from '../live.ts';
 import { Card, Empty, Facts } from '../parts/card.tsx';

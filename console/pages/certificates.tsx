@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { BundleItem, CertificateItem } from '../../src/cli/inventory/model.ts';
+import type { BundleItem, CertificateItem } from '../../src/inventory/model.ts';
 import { itemsOf, type Model } from '../live.ts';
 import { matches, Search, Select, Toolbar } from '../parts/filter.tsx';
 import { CERTIFICATE_STATES, RoleLabel, StateLabel } from '../parts/label.tsx';

@@ -1,5 +1,5 @@
 import { handOverSummary, isUnderWay, loadedText, PHASE_RULES } from '../../src/cli/hand-overs/words.ts';
-import type { HandOverItem, HandOverPhase, NodeItem, ReceiptItem } from '../../src/cli/inventory/model.ts';
+import type { HandOverItem, HandOverPhase, NodeItem, ReceiptItem } from '../../src/inventory/model.ts';
 import type { AskFor } from '../action.tsx';
 import { itemsOf } from '../live.ts';
 import { Card } from '../parts/card.tsx';

@@ -1,4 +1,4 @@
-import type { NodeItem, PoolItem } from '../../src/cli/inventory/model.ts';
+import type { NodeItem, PoolItem } from '../../src/inventory/model.ts';
 import { itemsOf } from '../live.ts';
 import { Card } from '../parts/card.tsx';
 import { Label } from '../parts/label.tsx';

@@ -1,4 +1,4 @@
-import type { NodeItem, RevisionItem } from '../../src/cli/inventory/model.ts';
+import type { NodeItem, RevisionItem } from '../../src/inventory/model.ts';
 import { itemsOf, type Model } from '../live.ts';
 import { Card, Empty } from '../parts/card.tsx';
 import type { IconName } from '../parts/icon.tsx';

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Plan, PlanChange, PlanEvent } from '../../src/cli/plan/model.ts';
+import type { Plan, PlanChange, PlanEvent } from '../../src/forecast/model.ts';
 import { itemsOf, type Model, serverNow } from '../live.ts';
 import { Card, Empty } from '../parts/card.tsx';
 import { Select, Toolbar } from '../parts/filter.tsx';

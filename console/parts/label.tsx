@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { CertificateState } from '../../src/cli/inventory/model.ts';
+import type { CertificateState } from '../../src/inventory/model.ts';
 import { Icon, type IconName } from './icon.tsx';
 
 export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'plain';

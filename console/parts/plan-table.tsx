@@ -1,4 +1,4 @@
-import type { PlanChange, PlanEffect, PlanEvent } from '../../src/cli/plan/model.ts';
+import type { PlanChange, PlanEffect, PlanEvent } from '../../src/forecast/model.ts';
 import { hrefOf } from '../route.ts';
 import type { IconName } from './icon.tsx';
 import { Label, type Tone } from './label.tsx';

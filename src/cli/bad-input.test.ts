@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { CommanderError } from 'commander';
+import { InputError } from '../inventory/input-error.ts';
 import { buildProgram } from './program.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -74,7 +75,8 @@ describe('calls that are wrong', () => {
       const program = buildProgram('rotunda').configureOutput({ writeErr: () => {} });
       for (const command of program.commands) command.configureOutput({ writeErr: () => {} });
       await assert.rejects(program.parseAsync([...args, ...nowhere(args)], { from: 'user' }), (error: Error) => {
-        assert.ok(error instanceof UsageError || error instanceof CommanderError, String(error));
+        const isTheirs = [UsageError, InputError, CommanderError].some(kind => error instanceof kind);
+        assert.ok(isTheirs, String(error));
         assert.match(error.message, message);
         return true;
       });

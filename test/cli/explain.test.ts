@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import type { Explanation } from '../../src/cli/explain/explain.ts';
+import type { Explanation } from '../../src/inventory/explain.ts';
 import { PATIENCE_MS } from '../tools/eventually.ts';
 
 const root = new URL('../..', import.meta.url).pathname;

@@ -6,10 +6,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
-import { LiveSource } from '../../src/cli/inventory/live-source.ts';
-import { type PlanObjects, readPlanObjects } from '../../src/cli/plan/objects.ts';
-import { simulate } from '../../src/cli/plan/simulate.ts';
-import { rotationDayFrom } from '../../src/cli/plan/units.ts';
+import { type PlanObjects, readPlanObjects } from '../../src/forecast/objects.ts';
+import { simulate } from '../../src/forecast/simulate.ts';
+import { rotationDayFrom } from '../../src/forecast/units.ts';
+import { LiveSource } from '../../src/inventory/live-source.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
 import { KUBE_APISERVER_CHAINS } from '../../src/kube-apiserver/chains.ts';
 import { type ObjectRef, objectText } from '../../src/trust/object.ts';

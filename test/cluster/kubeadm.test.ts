@@ -4,8 +4,8 @@ import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { CertificateItem } from '../../src/cli/inventory/model.ts';
 import { lookAtFolder } from '../../src/cli/look/look-at-folder.ts';
+import type { CertificateItem } from '../../src/inventory/model.ts';
 import { eventually } from '../tools/eventually.ts';
 import { type Binaries, findBinaries } from './binaries.ts';
 import { type ClusterFields, checkExpiration, type KubeadmRoot, kubeadmRoot } from './kubeadm-program.ts';

@@ -3,13 +3,14 @@ import type { Node } from 'kubernetes-types/core/v1.d.ts';
 import { Evidence } from '../../src/cli/verify/evidence.ts';
 import { filesFirst, rootsBelow } from '../../src/cli/verify/node-files.ts';
 import { routesFrom } from '../../src/cli/verify/routes.ts';
-import { graphOf, readFrom } from '../../src/cli/verify/run.ts';
+import { graphOf } from '../../src/cli/verify/run.ts';
 import type { Kube } from '../../src/kube/port.ts';
 import { NODES } from '../../src/kube/resource.ts';
 import { CLUSTER, INFRASTRUCTURES } from '../../src/kube-apiserver/resources.ts';
 import type { ReadArtefact } from '../../src/trust/artefact.ts';
 import type { Edge, TrustGraph } from '../../src/trust/graph.ts';
 import { Prober, type Route } from '../../src/trust/prober.ts';
+import { readFrom } from '../../src/trust/read-objects.ts';
 
 /** The edges between processes on nodes, and what is in the files of the nodes, as those processes have it. */
 export interface NodeFilesSight {

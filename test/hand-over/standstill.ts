@@ -1,4 +1,4 @@
-import { nodeNames } from '../../src/cli/plan/effects.ts';
+import { nodeNames } from '../../src/forecast/effects.ts';
 import { readCertificates } from '../../src/pki/pem.ts';
 import { artefactOf } from '../../src/trust/artefact.ts';
 import type { NodeFilesSight } from './prober.ts';

@@ -2,17 +2,17 @@ import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { ISSUER, NOT_BEFORE, REFRESH_PERIOD } from '../../certrotation/annotations.ts';
 import { annotationsOf, dataText, TLS_CERT } from '../../certrotation/secret.ts';
 import { decideSignerByAnnotations } from '../../certrotation/signer.ts';
+import { chainOfTarget, isNamed } from '../../inventory/known-chains.ts';
+import type { HandOverItem } from '../../inventory/model.ts';
+import { readObjects } from '../../inventory/read.ts';
+import { certificatesIn } from '../../inventory/relations.ts';
+import { clusterSource } from '../../inventory/source.ts';
 import { days, formatGoDuration, parseGoDuration } from '../../kube/duration.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { Kube } from '../../kube/port.ts';
 import { floorToMs, parseRfc3339 } from '../../kube/time.ts';
 import type { ObjectName } from '../../kube-apiserver/chains.ts';
 import { handOverItems } from '../hand-overs/items.ts';
-import { chainOfTarget, isNamed } from '../inventory/known-chains.ts';
-import type { HandOverItem } from '../inventory/model.ts';
-import { readObjects } from '../inventory/read.ts';
-import { certificatesIn } from '../inventory/relations.ts';
-import { clusterSource } from '../inventory/source.ts';
 
 /** Why a leaf should wait, and who would refuse it. */
 export interface Gate {

@@ -1,11 +1,11 @@
 import type { CertificateSigningRequest } from 'kubernetes-types/certificates/v1.d.ts';
+import { certificatesOfKubeconfig } from '../../inventory/kubeconfig.ts';
+import { readPem } from '../../inventory/relations.ts';
 import { isNotFound } from '../../kube/error.ts';
 import { listAll } from '../../kube/list.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
 import type { Certificate } from '../../pki/certificate.ts';
-import { certificatesOfKubeconfig } from '../inventory/kubeconfig.ts';
-import { readPem } from '../inventory/relations.ts';
 
 /** A certificate in use somewhere, what is shown along with it, and where. */
 export interface UsedCertificate {

@@ -1,6 +1,7 @@
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { BUNDLE_KEY } from '../../certrotation/bundle.ts';
 import { dataText, TLS_CERT } from '../../certrotation/secret.ts';
+import { certificatesIn } from '../../inventory/relations.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import { listAll } from '../../kube/list.ts';
 import type { Kube } from '../../kube/port.ts';
@@ -10,7 +11,6 @@ import { KUBE_SYSTEM_NAMESPACE, MACHINE_API_NAMESPACE, MCO_NAMESPACE } from '../
 import { unexpired } from '../../pki/bundle.ts';
 import type { Certificate } from '../../pki/certificate.ts';
 import { encodeCertificates } from '../../pki/pem.ts';
-import { certificatesIn } from '../inventory/relations.ts';
 import { ignitionWithCa } from './ignition-ca.ts';
 import type { Outcome } from './outcome.ts';
 

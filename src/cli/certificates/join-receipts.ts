@@ -1,6 +1,7 @@
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { dataText, TLS_CERT } from '../../certrotation/secret.ts';
 import type { Receipt, Receipts } from '../../hand-over/receipt.ts';
+import { certificatesIn } from '../../inventory/relations.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { isNotFound } from '../../kube/error.ts';
 import { getIfPresent } from '../../kube/get.ts';
@@ -11,7 +12,6 @@ import { floorToMs, parseRfc3339 } from '../../kube/time.ts';
 import { MACHINE_API_NAMESPACE } from '../../machine-config-api/names.ts';
 import type { Certificate } from '../../pki/certificate.ts';
 import { verifyChain } from '../../pki/chain.ts';
-import { certificatesIn } from '../inventory/relations.ts';
 import { authoritiesIn } from './ignition-ca.ts';
 import { isManagedUserData, JOIN_SERVING } from './join-ca.ts';
 

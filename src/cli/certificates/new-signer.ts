@@ -1,5 +1,5 @@
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
-import type { HandOverItem } from '../inventory/model.ts';
+import type { HandOverItem } from '../../inventory/model.ts';
 import { secondsText } from '../output/time.ts';
 import type { Outcome } from './outcome.ts';
 import { refOf } from './platform.ts';

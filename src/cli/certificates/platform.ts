@@ -1,11 +1,11 @@
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { ISSUER, NOT_BEFORE } from '../../certrotation/annotations.ts';
 import { annotationsOf, dataText, TLS_CERT } from '../../certrotation/secret.ts';
+import { isRevisionCopy } from '../../inventory/certificates.ts';
 import { floorToMs, parseRfc3339 } from '../../kube/time.ts';
 import type { Certificate } from '../../pki/certificate.ts';
 import { readCertificates } from '../../pki/pem.ts';
 import type { ObjectRef } from '../../trust/object.ts';
-import { isRevisionCopy } from '../inventory/certificates.ts';
 
 /** Whether a verb acts on a Secret, and why not. */
 export type Verdict =

@@ -1,12 +1,12 @@
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { selectableFields } from '../../api/select/selectable.ts';
 import { type Selection, type SelectionRequest, selection } from '../../api/select/selection.ts';
+import { loadObjects } from '../../inventory/files.ts';
 import { isNotFound } from '../../kube/error.ts';
 import { listAll } from '../../kube/list.ts';
 import type { Kube } from '../../kube/port.ts';
 import type { Resource } from '../../kube/resource.ts';
 import { type ClusterFlags, namespaceFrom } from '../cluster-flags.ts';
-import { loadObjects } from '../inventory/files.ts';
 import { UsageError } from '../usage-error.ts';
 
 /** How the verbs of `oc adm ocp-certificates` are told what to work on. */

@@ -1,5 +1,8 @@
+import { rotationDayFrom } from '../../forecast/units.ts';
 import { type Family, type FamilyObjects, familiesOf, sightOf } from '../../hand-over/family.ts';
 import { type LookSources, lookAtPresenters } from '../../hand-over/look.ts';
+import { readObjects } from '../../inventory/read.ts';
+import { clusterSource } from '../../inventory/source.ts';
 import type { Kube } from '../../kube/port.ts';
 import { hostnameSources } from '../../kube-apiserver/rotation/follow-hostnames.ts';
 import { rotationUnits } from '../../kube-apiserver/rotation/units.ts';
@@ -8,9 +11,6 @@ import type { Certificate } from '../../pki/certificate.ts';
 import { secret as secretRef } from '../../trust/object.ts';
 import { isByReceipts, sourcesFrom } from '../hand-overs/evidence.ts';
 import { objectsOf, openPublic } from '../hand-overs/items.ts';
-import { readObjects } from '../inventory/read.ts';
-import { clusterSource } from '../inventory/source.ts';
-import { rotationDayFrom } from '../plan/units.ts';
 
 /** Who still shows what a CA has signed that is about to leave bundles (spec 90, HO-3), as far as signers of kube-apiserver go. */
 export class StillShown {

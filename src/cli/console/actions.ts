@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
+import { readPlanObjects } from '../../forecast/objects.ts';
+import { simulate } from '../../forecast/simulate.ts';
 import { isNotFound } from '../../kube/error.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import type { Kube } from '../../kube/port.ts';
@@ -13,8 +15,6 @@ import { setRegeneration, whatFollows } from '../certificates/regenerate.ts';
 import { readHandOvers } from '../hand-overs/items.ts';
 import { takeBack, type WayBack, wayBack } from '../hand-overs/take-back.ts';
 import { waiveNode, whatWaivingMeans } from '../hand-overs/waive.ts';
-import { readPlanObjects } from '../plan/objects.ts';
-import { simulate } from '../plan/simulate.ts';
 import type { Action, ActionPreview, ActionResult } from './model.ts';
 import type { Session } from './sessions.ts';
 

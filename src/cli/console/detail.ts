@@ -1,9 +1,9 @@
 import { annotationsOf, dataText, TLS_CERT } from '../../certrotation/secret.ts';
+import { factsOf } from '../../inventory/certificate-facts.ts';
+import { certificatesIn } from '../../inventory/relations.ts';
+import type { ObjectSource } from '../../inventory/source.ts';
 import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
 import type { ObjectRef } from '../../trust/object.ts';
-import { factsOf } from '../inventory/certificate-facts.ts';
-import { certificatesIn } from '../inventory/relations.ts';
-import type { ObjectSource } from '../inventory/source.ts';
 import type { ObjectDetail } from './model.ts';
 
 /** Annotations that are about certificates; others are nobody's business here. */

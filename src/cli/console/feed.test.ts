@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { startEngine } from '../../api/engine.ts';
+import { bundleOf, secretOf, testClient, testSigner } from '../../inventory/testing.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, NAMESPACES, SECRETS } from '../../kube/resource.ts';
-import { bundleOf, secretOf, testClient, testSigner } from '../testing.ts';
 import { Feed, type FeedMessage } from './feed.ts';
 import { isRefusing, type Patch, type Snapshot } from './model.ts';
 

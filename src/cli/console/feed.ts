@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { LiveSource, type ObjectChange } from '../../inventory/live-source.ts';
+import type { ObjectSource } from '../../inventory/source.ts';
 import { type Clock, sleep, systemClock } from '../../kube/clock.ts';
 import { seconds } from '../../kube/duration.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { Kube } from '../../kube/port.ts';
 import type { ProberSnapshot } from '../../trust/prober.ts';
-import { LiveSource, type ObjectChange } from '../inventory/live-source.ts';
-import type { ObjectSource } from '../inventory/source.ts';
 import { happeningsOf } from '../monitor/changes.ts';
 import { holdsKeyMaterial } from './key-material.ts';
 import { type About, type ChangeItem, idOf, type Patch, SECTIONS, type Section, type Snapshot } from './model.ts';

@@ -1,5 +1,5 @@
 import type { Condition } from '../../controller/condition.ts';
-import type { ObjectRef } from '../../trust/object.ts';
+import type { PlanEvent } from '../../forecast/model.ts';
 import type {
   BundleItem,
   CertificateFacts,
@@ -9,8 +9,8 @@ import type {
   NodeItem,
   PoolItem,
   RevisionItem,
-} from '../inventory/model.ts';
-import type { PlanEvent } from '../plan/model.ts';
+} from '../../inventory/model.ts';
+import type { ObjectRef } from '../../trust/object.ts';
 
 /**
  * What the page and its server say to each other; plain data, no key material, times as RFC 3339 texts. The live model is a handful

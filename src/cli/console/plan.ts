@@ -1,8 +1,8 @@
+import type { Plan } from '../../forecast/model.ts';
+import { readPlanObjects } from '../../forecast/objects.ts';
+import { simulate } from '../../forecast/simulate.ts';
+import { rotationDayFrom } from '../../forecast/units.ts';
 import { seconds } from '../../kube/duration.ts';
-import type { Plan } from '../plan/model.ts';
-import { readPlanObjects } from '../plan/objects.ts';
-import { simulate } from '../plan/simulate.ts';
-import { rotationDayFrom } from '../plan/units.ts';
 import type { Feed } from './feed.ts';
 import { HttpProblem } from './http.ts';
 

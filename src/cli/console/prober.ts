@@ -7,9 +7,10 @@ import type { Kube } from '../../kube/port.ts';
 import { NODES } from '../../kube/resource.ts';
 import { CLUSTER, INFRASTRUCTURES } from '../../kube-apiserver/resources.ts';
 import { Prober } from '../../trust/prober.ts';
+import { readFrom } from '../../trust/read-objects.ts';
 import { filesFirst, type NodeRoot, noRoots } from '../verify/node-files.ts';
 import { routesFrom } from '../verify/routes.ts';
-import { graphOf, readFrom } from '../verify/run.ts';
+import { graphOf } from '../verify/run.ts';
 
 const PAUSE_MS = seconds(10);
 const NODES_FRESH_MS = seconds(60);

@@ -2,12 +2,12 @@ import type { Event, Pod } from 'kubernetes-types/core/v1.d.ts';
 import { CLUSTER_OPERATORS } from '../../controller/cluster-operator-status.ts';
 import type { Condition } from '../../controller/condition.ts';
 import { ETCD_NAMESPACE } from '../../etcd/names.ts';
+import { metadataOf } from '../../inventory/certificates.ts';
+import { inventoryOf, readObjects, rotationDayOf } from '../../inventory/read.ts';
+import type { ObjectSource } from '../../inventory/source.ts';
 import { EVENTS, type KubeObject, PODS } from '../../kube/resource.ts';
 import { OPERAND_NAMESPACE } from '../../kube-apiserver/namespaces.ts';
 import { handOverItems } from '../hand-overs/items.ts';
-import { metadataOf } from '../inventory/certificates.ts';
-import { inventoryOf, readObjects, rotationDayOf } from '../inventory/read.ts';
-import type { ObjectSource } from '../inventory/source.ts';
 import type { EventItem, OperatorItem, Sections, StaticPodItem } from './model.ts';
 
 /** The newest ones are enough: events are not an archive. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { type Api, startApi } from '../../api/api.ts';
+import { bundleOf, secretOf, testClient, testSigner } from '../../inventory/testing.ts';
 import type { Access } from '../../kube/access.ts';
 import { HttpKube } from '../../kube/client.ts';
 import { days } from '../../kube/duration.ts';
@@ -13,7 +14,6 @@ import { CONFIG_MAPS, EVENTS, NAMESPACES, resource, SECRETS, SERVICE_ACCOUNTS } 
 import { issueServing, issueSigner } from '../../pki/issue.ts';
 import { systemKeys } from '../../pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../../pki/pem.ts';
-import { bundleOf, secretOf, testClient, testSigner } from '../testing.ts';
 import type { Snapshot } from './model.ts';
 import { type ConsoleOptions, type RunningConsole, startConsole } from './server.ts';
 import { call, EventReader, post } from './testing.ts';

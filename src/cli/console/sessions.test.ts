@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { NOW } from '../../inventory/testing.ts';
 import { VirtualClock } from '../../kube/clock.ts';
 import { minutes, seconds } from '../../kube/duration.ts';
 import { MemoryKube } from '../../kube/memory.ts';
-import { NOW } from '../testing.ts';
 import { Feed } from './feed.ts';
 import { MOST_SESSIONS, MOST_SESSIONS_OF_USER, type Principal, SESSION_MS, Sessions } from './sessions.ts';
 

@@ -1,4 +1,13 @@
 import { etcdTrust } from '../../etcd/trust.ts';
+import type {
+  BundleItem,
+  CertificateFacts,
+  CertificateItem,
+  HandOverItem,
+  NextDecision,
+  SeenCertificate,
+} from '../../inventory/model.ts';
+import { type InventoryObjects, readInventory } from '../../inventory/read.ts';
 import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
 import { effectOfChange, verdictOf } from '../../trust/effect.ts';
 import { joinGraphs, type TrustGraph } from '../../trust/graph.ts';
@@ -8,18 +17,9 @@ import { type Item, type Kind, kindsAt } from '../get/listings.ts';
 import { GET_KINDS, kindAndNames } from '../get/words.ts';
 import { type Entry, handOverEntries, isOfSigner } from '../hand-overs/describe.ts';
 import { handOverItems } from '../hand-overs/items.ts';
-import type {
-  BundleItem,
-  CertificateFacts,
-  CertificateItem,
-  HandOverItem,
-  NextDecision,
-  SeenCertificate,
-} from '../inventory/model.ts';
-import { withSource } from '../inventory/open.ts';
-import { type InventoryObjects, readInventory } from '../inventory/read.ts';
 import { lookAround, withLook } from '../look/around.ts';
 import { nowFrom } from '../moment.ts';
+import { withSource } from '../open-source.ts';
 import { machineFormatFrom } from '../output/format.ts';
 import { printItems, refuseBadTemplate } from '../output/print.ts';
 import { shortDuration } from '../output/time.ts';

@@ -1,9 +1,9 @@
 import { basename } from 'node:path';
+import type { CertificateItem } from '../../inventory/model.ts';
+import { nameOf } from '../../inventory/renewed.ts';
 import { KUBEADM_CHAINS, KUBEADM_SIGNERS } from '../../kubeadm/chains.ts';
 import type { Use } from '../../trust/graph.ts';
-import type { CertificateItem } from '../inventory/model.ts';
 import { lookAtFolder } from '../look/look-at-folder.ts';
-import { nameOf } from '../look/words.ts';
 import type { OutputFormat } from '../output/format.ts';
 import { type Listing, printDocument, printItems } from '../output/print.ts';
 import { secondsText, shortDuration } from '../output/time.ts';

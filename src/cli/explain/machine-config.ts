@@ -1,3 +1,5 @@
+import { loadObjects } from '../../inventory/files.ts';
+import type { ObjectSource } from '../../inventory/source.ts';
 import { CONFIG_MAPS, type KubeObject, NODES } from '../../kube/resource.ts';
 import {
   type NodePreview,
@@ -17,9 +19,7 @@ import {
 import { MACHINE_CONFIGURATIONS } from '../../machine-config-api/machine-configuration.ts';
 import { CLUSTER, CONTROLLER_CONFIG_NAME, DRAIN_OVERRIDE, MCO_NAMESPACE } from '../../machine-config-api/names.ts';
 import type { SourceFlags } from '../cluster-flags.ts';
-import { loadObjects } from '../inventory/files.ts';
-import { withSource } from '../inventory/open.ts';
-import type { ObjectSource } from '../inventory/source.ts';
+import { withSource } from '../open-source.ts';
 import { outputFormatFrom } from '../output/format.ts';
 import { printDocument } from '../output/print.ts';
 import { printTable, visible } from '../table.ts';

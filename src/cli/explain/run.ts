@@ -1,21 +1,21 @@
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
+import { isRevisionCopy } from '../../inventory/certificates.ts';
+import { type Explanation, explain } from '../../inventory/explain.ts';
+import { loadObjects } from '../../inventory/files.ts';
+import type { HandOverItem } from '../../inventory/model.ts';
+import { type PublicSecret, withoutPrivateData } from '../../inventory/public-secret.ts';
+import { readObjects, rotationDayOf } from '../../inventory/read.ts';
 import { namespaceFrom, positiveDurationFrom } from '../cluster-flags.ts';
 import { handOverItems } from '../hand-overs/items.ts';
 import { isUnderWay, PHASE_RULES } from '../hand-overs/words.ts';
-import { isRevisionCopy } from '../inventory/certificates.ts';
-import { loadObjects } from '../inventory/files.ts';
-import type { HandOverItem } from '../inventory/model.ts';
-import { withSource } from '../inventory/open.ts';
-import { type PublicSecret, withoutPrivateData } from '../inventory/public-secret.ts';
-import { readObjects, rotationDayOf } from '../inventory/read.ts';
 import { isCertificateFile } from '../look/folder.ts';
 import { nowFrom } from '../moment.ts';
+import { withSource } from '../open-source.ts';
 import { type OutputFormat, outputFormatFrom } from '../output/format.ts';
 import { type Listing, printDocument, printItems, refuseBadTemplate } from '../output/print.ts';
 import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
 import type { ExplainFlags } from './command.ts';
-import { type Explanation, explain } from './explain.ts';
 import { explainFiles, renderFiles } from './files.ts';
 
 interface Objects {

@@ -1,4 +1,3 @@
-import { handOverSummary, loadedText } from '../hand-overs/words.ts';
 import type {
   BundleItem,
   CertificateItem,
@@ -9,8 +8,9 @@ import type {
   NodeItem,
   PoolItem,
   RevisionItem,
-} from '../inventory/model.ts';
-import type { InventoryPart } from '../inventory/read.ts';
+} from '../../inventory/model.ts';
+import type { InventoryPart } from '../../inventory/read.ts';
+import { handOverSummary, loadedText } from '../hand-overs/words.ts';
 import type { Column, Listing } from '../output/print.ts';
 import { secondsText, shortDuration } from '../output/time.ts';
 

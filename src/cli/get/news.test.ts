@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PoolItem } from '../inventory/model.ts';
+import type { PoolItem } from '../../inventory/model.ts';
 import { ShownItems } from './news.ts';
 
 function pool(name: string, machineCount = 1): PoolItem {

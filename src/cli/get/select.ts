@@ -1,5 +1,5 @@
 import { matchesLabels, parseLabelSelector } from '../../api/select/label.ts';
-import type { CertificateItem, ItemMetadata } from '../inventory/model.ts';
+import type { CertificateItem, ItemMetadata } from '../../inventory/model.ts';
 import { UsageError } from '../usage-error.ts';
 
 interface Selectable {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { withoutPrivateData } from '../../inventory/public-secret.ts';
+import { inventoryOf } from '../../inventory/read.ts';
+import { bundleOf, daysFromNow, NOW, secretOf, testClient, testSigner } from '../../inventory/testing.ts';
 import { days } from '../../kube/duration.ts';
 import { issueIntermediate } from '../../pki/issue.ts';
 import { systemKeys } from '../../pki/keys.ts';
 import type { TrustGraph } from '../../trust/graph.ts';
 import { configMap, secret } from '../../trust/object.ts';
-import { withoutPrivateData } from '../inventory/public-secret.ts';
-import { inventoryOf } from '../inventory/read.ts';
-import { bundleOf, daysFromNow, NOW, secretOf, testClient, testSigner } from '../testing.ts';
 import { drawDot, drawSvg, drawText } from './draw.ts';
 import { around, certificateGraph } from './model.ts';
 

@@ -1,6 +1,6 @@
+import type { CertificateState, Inventory } from '../../inventory/model.ts';
 import type { Holding, Side, TrustGraph } from '../../trust/graph.ts';
 import { isSameObject, type ObjectRef, objectText } from '../../trust/object.ts';
-import type { CertificateState, Inventory } from '../inventory/model.ts';
 
 /** The four kinds of nodes and of edges (spec 70, 5.5). */
 export interface CertificateGraph {

@@ -1,10 +1,10 @@
 import { etcdTrust } from '../../etcd/trust.ts';
+import { readInventory } from '../../inventory/read.ts';
 import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
 import { joinGraphs } from '../../trust/graph.ts';
-import { withSource } from '../inventory/open.ts';
-import { readInventory } from '../inventory/read.ts';
 import { lookAround, warnOfUnknown } from '../look/around.ts';
 import { nowFrom } from '../moment.ts';
+import { withSource } from '../open-source.ts';
 import { API_VERSION } from '../output/print.ts';
 import { UsageError } from '../usage-error.ts';
 import type { GraphFlags } from './command.ts';

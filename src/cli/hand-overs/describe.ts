@@ -1,4 +1,4 @@
-import type { CertificateItem, HandOverItem, ReceiptItem } from '../inventory/model.ts';
+import type { CertificateItem, HandOverItem, ReceiptItem } from '../../inventory/model.ts';
 import { secondsText, shortDuration } from '../output/time.ts';
 import { PHASE_RULES, whatEndsTheWait } from './words.ts';
 

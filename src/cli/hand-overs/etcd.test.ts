@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
+import { withoutPrivateData } from '../../inventory/public-secret.ts';
+import type { InventoryObjects } from '../../inventory/read.ts';
+import { NOW, secretOf, testServing, testSigner } from '../../inventory/testing.ts';
 import { days } from '../../kube/duration.ts';
 import type { CertificateAndKey } from '../../pki/authority.ts';
 import { encodeCertificates } from '../../pki/pem.ts';
-import { withoutPrivateData } from '../inventory/public-secret.ts';
-import type { InventoryObjects } from '../inventory/read.ts';
-import { NOW, secretOf, testServing, testSigner } from '../testing.ts';
 import { etcdHandOvers } from './etcd.ts';
 
 test("etcd's signer waits for members whose revision does not have it, and is named as gone on when all have (spec 40, 12)", async () => {

@@ -6,15 +6,15 @@ import { decideHandOver, decisionOf } from '../../etcd/hand-over.ts';
 import { ALL_BUNDLES, ETCD_NAMESPACE, CONFIG_NAMESPACE as SIGNERS_IN_USE } from '../../etcd/names.ts';
 import { type Family, type Profile, profile416, profileLater } from '../../etcd/profile.ts';
 import { readVerifiers, receiptsFor, waivedNodes } from '../../etcd/verifiers.ts';
+import { metadataOf } from '../../inventory/certificates.ts';
+import { chainOfTarget, isNamed } from '../../inventory/known-chains.ts';
+import type { HandOverItem } from '../../inventory/model.ts';
+import type { PublicSecret } from '../../inventory/public-secret.ts';
+import type { InventoryObjects } from '../../inventory/read.ts';
+import { certificatesIn } from '../../inventory/relations.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { KubeObject, ObjectKey, Resource } from '../../kube/resource.ts';
 import type { Certificate } from '../../pki/certificate.ts';
-import { metadataOf } from '../inventory/certificates.ts';
-import { chainOfTarget, isNamed } from '../inventory/known-chains.ts';
-import type { HandOverItem } from '../inventory/model.ts';
-import type { PublicSecret } from '../inventory/public-secret.ts';
-import type { InventoryObjects } from '../inventory/read.ts';
-import { certificatesIn } from '../inventory/relations.ts';
 
 /** The signers of etcd, by the rule of its operator: what its revisions hold is what its members have loaded (spec 40, 12). */
 export async function etcdHandOvers(objects: InventoryObjects, dayMs: number, now: Date): Promise<HandOverItem[]> {

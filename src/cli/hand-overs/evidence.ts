@@ -1,14 +1,14 @@
 import type { RotationUnit } from '../../certrotation/config.ts';
 import type { EvidenceSources } from '../../hand-over/evidence.ts';
 import { HAND_OVER_CONDITION } from '../../hand-over/report.ts';
+import { isNamed } from '../../inventory/known-chains.ts';
+import type { InventoryObjects } from '../../inventory/read.ts';
+import type { ObjectSource } from '../../inventory/source.ts';
 import { systemClock } from '../../kube/clock.ts';
 import type { Kube } from '../../kube/port.ts';
 import { kubeApiserverEvidence } from '../../kube-apiserver/rotation/evidence.ts';
 import type { StaticPodOperatorResource } from '../../staticpod/operator.ts';
 import type { TrustGraph } from '../../trust/graph.ts';
-import { isNamed } from '../inventory/known-chains.ts';
-import type { InventoryObjects } from '../inventory/read.ts';
-import type { ObjectSource } from '../inventory/source.ts';
 
 /** Where verifiers and presenters are found from here, over the objects that were read. */
 export function sourcesFrom(

@@ -4,6 +4,8 @@ import { annotationsOf, dataText, TLS_CERT } from '../../certrotation/secret.ts'
 import { decideSignerByAnnotations } from '../../certrotation/signer.ts';
 import { nextKey, previousKey } from '../../hand-over/family.ts';
 import { TAKEN_BACK, TURNED_ROUND } from '../../hand-over/names.ts';
+import type { HandOverItem } from '../../inventory/model.ts';
+import { certificatesIn } from '../../inventory/relations.ts';
 import { days, parseGoDuration } from '../../kube/duration.ts';
 import { isNotFound } from '../../kube/error.ts';
 import { getIfPresent } from '../../kube/get.ts';
@@ -14,8 +16,6 @@ import type { Outcome } from '../certificates/outcome.ts';
 import { handServerOver, serverNames, serverUnit } from '../certificates/server-hand-over.ts';
 import { withCluster } from '../cluster.ts';
 import { confirm } from '../confirm.ts';
-import type { HandOverItem } from '../inventory/model.ts';
-import { certificatesIn } from '../inventory/relations.ts';
 import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
 import type { TakeBackFlags } from './command.ts';

@@ -6,6 +6,10 @@ import { NOW, type TestRotation, testRotation } from '../../certrotation/testing
 import type { Receipt } from '../../hand-over/receipt.ts';
 import { syncByReceipts } from '../../hand-over/sync.ts';
 import { isWaived } from '../../hand-over/waiver.ts';
+import { FORCED } from '../../inventory/forced.ts';
+import type { HandOverItem } from '../../inventory/model.ts';
+import { readObjects } from '../../inventory/read.ts';
+import { clusterSource } from '../../inventory/source.ts';
 import { VirtualClock } from '../../kube/clock.ts';
 import { days } from '../../kube/duration.ts';
 import type { Kube } from '../../kube/port.ts';
@@ -13,10 +17,6 @@ import { NAMESPACES, NODES, type ObjectKey, SECRETS } from '../../kube/resource.
 import { KUBE_APISERVER_CHAINS } from '../../kube-apiserver/chains.ts';
 import { hostnameSources } from '../../kube-apiserver/rotation/follow-hostnames.ts';
 import { rotationUnits } from '../../kube-apiserver/rotation/units.ts';
-import { FORCED } from '../forced.ts';
-import type { HandOverItem } from '../inventory/model.ts';
-import { readObjects } from '../inventory/read.ts';
-import { clusterSource } from '../inventory/source.ts';
 import { type Asking, handOverItems } from './items.ts';
 
 export const SIGNER = {

@@ -1,6 +1,7 @@
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
 import { WAIVED } from '../../hand-over/names.ts';
 import { isWaived } from '../../hand-over/waiver.ts';
+import type { HandOverItem, ReceiptItem } from '../../inventory/model.ts';
 import { EventWriter } from '../../kube/event-writer.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import type { Kube } from '../../kube/port.ts';
@@ -10,7 +11,6 @@ import { OPERATOR_NAMESPACE } from '../../kube-apiserver/namespaces.ts';
 import { withCluster } from '../cluster.ts';
 import { confirm } from '../confirm.ts';
 import { kindAndNames } from '../get/words.ts';
-import type { HandOverItem, ReceiptItem } from '../inventory/model.ts';
 import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
 import type { WaiveFlags } from './command.ts';

@@ -1,4 +1,4 @@
-import type { HandOverItem } from '../inventory/model.ts';
+import type { HandOverItem } from '../../inventory/model.ts';
 import { secondsText } from '../output/time.ts';
 
 /** Phases in which something is still to come from others. */

@@ -1,9 +1,9 @@
+import type { Inventory } from '../../inventory/model.ts';
+import { readInventory } from '../../inventory/read.ts';
+import type { ObjectSource } from '../../inventory/source.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { Cluster } from '../cluster.ts';
 import type { SourceFlags } from '../cluster-flags.ts';
-import type { Inventory } from '../inventory/model.ts';
-import { readInventory } from '../inventory/read.ts';
-import type { ObjectSource } from '../inventory/source.ts';
 import { visible } from '../table.ts';
 import { layoutOf } from './layout.ts';
 import type { LayoutFlags } from './layout-flag.ts';

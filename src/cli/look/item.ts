@@ -1,8 +1,8 @@
+import { factsOf } from '../../inventory/certificate-facts.ts';
+import { EXPIRING_SOON_DAYS } from '../../inventory/certificates.ts';
+import type { CertificateItem, CertificateState, SeenCertificate } from '../../inventory/model.ts';
 import { days } from '../../kube/duration.ts';
 import type { Certificate } from '../../pki/certificate.ts';
-import { factsOf } from '../inventory/certificate-facts.ts';
-import { EXPIRING_SOON_DAYS } from '../inventory/certificates.ts';
-import type { CertificateItem, CertificateState, SeenCertificate } from '../inventory/model.ts';
 
 /** What is known of a certificate that is in no Secret. */
 export interface Sighting extends Omit<SeenCertificate, 'isExternal' | 'isMissing' | 'isNormal'> {

@@ -1,7 +1,8 @@
+import type { CertificateItem, Inventory } from '../../inventory/model.ts';
+import { nameOf } from '../../inventory/renewed.ts';
 import type { Kind } from '../get/listings.ts';
-import type { CertificateItem, Inventory } from '../inventory/model.ts';
 import { secondsText, shortDuration } from '../output/time.ts';
-import { nameOf, summaryOf } from './words.ts';
+import { summaryOf } from './words.ts';
 
 const RENEWALS = {
   rotunda: 'rotunda',

@@ -1,3 +1,5 @@
+import { certificatesOfKubeconfig } from '../../inventory/kubeconfig.ts';
+import { readPem } from '../../inventory/relations.ts';
 import { KUBEADM_CHAINS, KUBEADM_SIGNERS, type KubeadmChain } from '../../kubeadm/chains.ts';
 import { readClusterConfiguration } from '../../kubeadm/cluster-configuration.ts';
 import { CERTIFICATES_DIRECTORY, KUBELET_DIRECTORY, KUBERNETES_DIRECTORY } from '../../kubeadm/names.ts';
@@ -5,8 +7,6 @@ import { CONTROL_PLANE_NODE_LABEL } from '../../machine-config-api/names.ts';
 import type { Certificate } from '../../pki/certificate.ts';
 import { chainsServed, placeOf } from '../certificates/served.ts';
 import type { Cluster } from '../cluster.ts';
-import { certificatesOfKubeconfig } from '../inventory/kubeconfig.ts';
-import { readPem } from '../inventory/relations.ts';
 import { SeenAuthorities } from './authorities.ts';
 import { type ClusterObjects, readClusterObjects } from './cluster-objects.ts';
 import { AT_END_OF_CA, type Sighting, seenItem } from './item.ts';

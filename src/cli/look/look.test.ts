@@ -3,16 +3,16 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { endsUntil } from '../../forecast/ends.ts';
+import { daysFromNow, NOW, testClient, testSigner } from '../../inventory/testing.ts';
 import { KubeError } from '../../kube/error.ts';
 import { recognise } from '../../kubeadm/recognise.ts';
 import { ownCertificate } from '../../pki/authority.ts';
 import { encodeCertificates } from '../../pki/pem.ts';
 import type { Cluster } from '../cluster.ts';
-import { daysFromNow, NOW, testClient, testSigner } from '../testing.ts';
 import { UsageError } from '../usage-error.ts';
 import { SeenAuthorities } from './authorities.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
-import { endsUntil } from './ends.ts';
 import { readFolder } from './folder.ts';
 import { type Sighting, seenItem } from './item.ts';
 import { layoutOf } from './layout.ts';

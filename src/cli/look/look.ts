@@ -1,4 +1,4 @@
-import type { CertificateItem } from '../inventory/model.ts';
+import type { CertificateItem } from '../../inventory/model.ts';
 
 /** Whose files and names a control plane has. */
 export type Layout = 'openshift' | 'kubeadm';

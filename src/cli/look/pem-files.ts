@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
+import { certificatesOfKubeconfig } from '../../inventory/kubeconfig.ts';
+import { readPem } from '../../inventory/relations.ts';
 import { loadCertificateAndKey } from '../../pki/authority.ts';
 import type { Certificate } from '../../pki/certificate.ts';
-import { certificatesOfKubeconfig } from '../inventory/kubeconfig.ts';
-import { readPem } from '../inventory/relations.ts';
 import type { ReadFile, ReadFolder } from './folder.ts';
 
 /** The certificates of one file; those of a kubeconfig's users are told apart. */

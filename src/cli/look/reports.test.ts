@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConfigMap, Node } from 'kubernetes-types/core/v1.d.ts';
+import { endsUntil } from '../../forecast/ends.ts';
+import { renewalsUntil } from '../../forecast/renewals.ts';
 import { KUBEADM_CHAINS } from '../../kubeadm/chains.ts';
 import { CLUSTER_RECORD, type ClusterStatus, encodeSettings, withStatus } from '../../kubeadm/cluster-record.ts';
 import { encodeReport, NODE_REPORT, type NodeReport } from '../../kubeadm/report.ts';
-import { endsUntil } from './ends.ts';
-import { renewalsUntil } from './renewals.ts';
 import { readReports, replacedAt } from './reports.ts';
 
 const [CA, LEAF] = ['a', 'b'].map(letter => letter.repeat(64)) as [string, string];

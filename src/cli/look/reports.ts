@@ -1,11 +1,11 @@
+import { EXPIRING_SOON_DAYS } from '../../inventory/certificates.ts';
+import type { CertificateItem, CertificateState, SeenCertificate } from '../../inventory/model.ts';
 import { days } from '../../kube/duration.ts';
 import { formatRfc3339 } from '../../kube/time.ts';
 import { KUBEADM_CHAINS, type KubeadmChain, signerNamed } from '../../kubeadm/chains.ts';
 import { readSettings, statusOf } from '../../kubeadm/cluster-record.ts';
 import { dueMs } from '../../kubeadm/operator/due.ts';
 import { type LeafSight, type NodeReport, reportOf } from '../../kubeadm/report.ts';
-import { EXPIRING_SOON_DAYS } from '../inventory/certificates.ts';
-import type { CertificateItem, CertificateState, SeenCertificate } from '../inventory/model.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 
 /** What agents of an adopted cluster tell. */

@@ -1,5 +1,5 @@
-import { chainOfPreviousSigner } from '../inventory/known-chains.ts';
-import type { CertificateItem, CertificateState } from '../inventory/model.ts';
+import type { CertificateItem, CertificateState } from '../../inventory/model.ts';
+import { isRenewedByItself, nameOf } from '../../inventory/renewed.ts';
 import { secondsText, shortDuration } from '../output/time.ts';
 
 /** So many are named; `-o wide` has the rest. */
@@ -63,18 +63,4 @@ export function firstEndText(items: readonly CertificateItem[], now: Date): stri
     `${ending.length} of ${items.length} ${ending.length === 1 ? 'ends unless somebody renews it' : 'end unless somebody renews them'}.\n` +
     `The next to end is ${nameOf(next)}, in ${left} (${secondsText(notAfter)}).`
   );
-}
-
-/** Nobody shows it any more, and nobody needs another one. */
-export function isKeptAside({ metadata }: CertificateItem): boolean {
-  return chainOfPreviousSigner({ metadata }) !== undefined;
-}
-
-/** Somebody makes the next one without being asked. */
-export function isRenewedByItself({ seen, next }: CertificateItem): boolean {
-  return seen === undefined ? next !== undefined : seen.renewal === 'kubelet' || seen.renewal === 'rotunda';
-}
-
-export function nameOf({ metadata: { namespace, name } }: CertificateItem): string {
-  return namespace === undefined ? name : `secret/${namespace}/${name}`;
 }

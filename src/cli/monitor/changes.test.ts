@@ -4,8 +4,8 @@ import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { NOT_AFTER } from '../../certrotation/annotations.ts';
 import { CLUSTER_OPERATORS } from '../../controller/cluster-operator-status.ts';
 import { BECAUSE, RECEIPTS, SINCE, TAKEN_BACK, TOOK, WAIVED } from '../../hand-over/names.ts';
+import { bundleOf, secretOf, testClient, testSigner } from '../../inventory/testing.ts';
 import { CONFIG_MAPS, EVENTS, type KubeObject, NODES, type Resource, resource, SECRETS } from '../../kube/resource.ts';
-import { bundleOf, secretOf, testClient, testSigner } from '../testing.ts';
 import { happeningsOf } from './changes.ts';
 
 function told(kind: Resource, before: KubeObject | undefined, after: KubeObject | undefined): [string, string][] {

@@ -2,6 +2,10 @@ import type { ConfigMap, Event, Node, Secret } from 'kubernetes-types/core/v1.d.
 import { NOT_AFTER } from '../../certrotation/annotations.ts';
 import { annotationsOf, dataText, TLS_CERT } from '../../certrotation/secret.ts';
 import type { Condition } from '../../controller/condition.ts';
+import { isRevisionCopy } from '../../inventory/certificates.ts';
+import { FORCED } from '../../inventory/forced.ts';
+import type { ObjectChange } from '../../inventory/live-source.ts';
+import { certificatesIn } from '../../inventory/relations.ts';
 import type { KubeObject } from '../../kube/resource.ts';
 import { parseRfc3339 } from '../../kube/time.ts';
 import type { MachineConfigPool } from '../../machine-config-api/machine-config.ts';
@@ -16,10 +20,6 @@ import type { Certificate } from '../../pki/certificate.ts';
 import { readNodeStatus } from '../../staticpod/node-status.ts';
 import type { StaticPodOperatorResource } from '../../staticpod/operator.ts';
 import { isRevisionStatus, revisionOfStatus } from '../../staticpod/revision/number.ts';
-import { FORCED } from '../forced.ts';
-import { isRevisionCopy } from '../inventory/certificates.ts';
-import type { ObjectChange } from '../inventory/live-source.ts';
-import { certificatesIn } from '../inventory/relations.ts';
 import { leftBehindNews, signerNews, waiverNews } from './hand-overs.ts';
 
 /** Something that happened, for people and for machines. */

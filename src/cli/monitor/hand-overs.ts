@@ -12,7 +12,7 @@ import {
   WAIVED,
 } from '../../hand-over/names.ts';
 import { notedReceipts } from '../../hand-over/receipt.ts';
-import { certificatesIn } from '../inventory/relations.ts';
+import { certificatesIn } from '../../inventory/relations.ts';
 
 /** What happened, and in which words. */
 interface News {

@@ -1,10 +1,10 @@
 import { CLUSTER_OPERATORS } from '../../controller/cluster-operator-status.ts';
+import { LiveSource } from '../../inventory/live-source.ts';
 import { sleep, systemClock } from '../../kube/clock.ts';
 import { CONFIG_MAPS, EVENTS, NODES, resource, SECRETS } from '../../kube/resource.ts';
 import { MACHINE_CONFIG_POOLS } from '../../machine-config-api/machine-config.ts';
 import { withCluster } from '../cluster.ts';
 import { namespaceFrom, positiveDurationFrom } from '../cluster-flags.ts';
-import { LiveSource } from '../inventory/live-source.ts';
 import { untilStopped } from '../signals.ts';
 import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';

@@ -1,26 +1,26 @@
+import { endsUntil } from '../../forecast/ends.ts';
+import { handBackNote } from '../../forecast/hand-back.ts';
+import type { HandOverPhase, Plan, PlanEffect, PlanEvent, PlanWarning } from '../../forecast/model.ts';
+import { type PlanObjects, readPlanObjects } from '../../forecast/objects.ts';
+import { renewalsUntil } from '../../forecast/renewals.ts';
+import { simulate } from '../../forecast/simulate.ts';
+import { rotationDayFrom } from '../../forecast/units.ts';
 import { days } from '../../kube/duration.ts';
 import { type ObjectRef, objectText } from '../../trust/object.ts';
 import { wholeNumberFrom } from '../flag-values.ts';
 import { handOverFrom } from '../hand-over-flag.ts';
-import { withSource } from '../inventory/open.ts';
 import { lookAround } from '../look/around.ts';
-import { endsUntil } from '../look/ends.ts';
 import type { Look } from '../look/look.ts';
-import { renewalsUntil } from '../look/renewals.ts';
 import { firstEndText } from '../look/words.ts';
 import { nowFrom } from '../moment.ts';
 import { objectRefFrom } from '../object-refs.ts';
+import { withSource } from '../open-source.ts';
 import { type OutputFormat, outputFormatFrom } from '../output/format.ts';
 import { API_VERSION, type Listing, printDocument, printItems, refuseBadTemplate } from '../output/print.ts';
 import { secondsText, shortDuration } from '../output/time.ts';
 import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
 import type { PlanFlags } from './command.ts';
-import { handBackNote } from './hand-back.ts';
-import type { HandOverPhase, Plan, PlanEffect, PlanEvent, PlanWarning } from './model.ts';
-import { type PlanObjects, readPlanObjects } from './objects.ts';
-import { simulate } from './simulate.ts';
-import { rotationDayFrom } from './units.ts';
 
 /** Ten years: signers live that long. */
 const MOST_DAYS = 3660;

@@ -1,6 +1,6 @@
+import type { Standstill } from '../../forecast/simulate.ts';
 import { days } from '../../kube/duration.ts';
 import { momentFrom } from '../moment.ts';
-import type { Standstill } from '../plan/simulate.ts';
 import { UsageError } from '../usage-error.ts';
 
 /** `--off FROM..TO`: days or moments. Of a day that is named off begins with its first moment, and ends with its last one. */

@@ -1,11 +1,11 @@
+import { byConnection, type ConnectionRefusal } from '../../forecast/by-connection.ts';
+import type { Refused } from '../../forecast/connections.ts';
+import type { EndMeanwhile } from '../../forecast/ends-meanwhile.ts';
+import type { Hibernation } from '../../forecast/hibernation.ts';
+import type { Refusal } from '../../forecast/rehearse.ts';
+import type { Standstill } from '../../forecast/simulate.ts';
 import { days } from '../../kube/duration.ts';
 import { secondsText, spanText } from '../output/time.ts';
-import type { Standstill } from '../plan/simulate.ts';
-import { byConnection, type ConnectionRefusal } from './by-connection.ts';
-import type { Refused } from './connections.ts';
-import type { EndMeanwhile } from './ends-meanwhile.ts';
-import type { Hibernation } from './hibernation.ts';
-import type { Refusal } from './rehearse.ts';
 
 /** The answer to a question about the future: a sentence for people, and what it says for machines. */
 export interface Verdict {

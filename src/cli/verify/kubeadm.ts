@@ -1,4 +1,7 @@
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
+import { nodeNames } from '../../forecast/effects.ts';
+import { certificatesOfKubeconfig } from '../../inventory/kubeconfig.ts';
+import { readPem } from '../../inventory/relations.ts';
 import { readClusterConfiguration } from '../../kubeadm/cluster-configuration.ts';
 import { CLUSTER_INFO, KUBERNETES_DIRECTORY, ROOT_CA } from '../../kubeadm/names.ts';
 import { isPublished, kubeadmTrust } from '../../kubeadm/trust.ts';
@@ -7,11 +10,8 @@ import { type Artefact, artefactOf, type ReadArtefact } from '../../trust/artefa
 import type { Edge, TrustGraph } from '../../trust/graph.ts';
 import type { Route } from '../../trust/prober.ts';
 import type { Cluster } from '../cluster.ts';
-import { certificatesOfKubeconfig } from '../inventory/kubeconfig.ts';
-import { readPem } from '../inventory/relations.ts';
 import { type ClusterObjects, readClusterObjects } from '../look/cluster-objects.ts';
 import { type AskedServer, serversOf } from '../look/servers.ts';
-import { nodeNames } from '../plan/effects.ts';
 
 /** What is tested of a cluster that kubeadm made, from a machine that has nothing but a kubeconfig (spec 80, 10). */
 export interface KubeadmEdges {

@@ -1,10 +1,10 @@
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
+import { nodeNames } from '../../forecast/effects.ts';
 import { type Infrastructure, internalUrlOf } from '../../kube-apiserver/resources.ts';
 import { hostOfUrl } from '../../kube-apiserver/rotation/hostnames.ts';
 import { API_PORT } from '../../kube-apiserver/target-config/pod.ts';
 import type { Edge } from '../../trust/graph.ts';
 import type { Route } from '../../trust/prober.ts';
-import { nodeNames } from '../plan/effects.ts';
 
 /** The ways on which an edge can be travelled from here: from every node that has such a client, and to every node that serves it. */
 export function routesFrom(

@@ -3,14 +3,14 @@ import { etcdTrust } from '../../etcd/trust.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import { listAll } from '../../kube/list.ts';
 import type { Kube } from '../../kube/port.ts';
-import { CONFIG_MAPS, NODES, SECRETS } from '../../kube/resource.ts';
+import { NODES } from '../../kube/resource.ts';
 import { CLUSTER, INFRASTRUCTURES } from '../../kube-apiserver/resources.ts';
 import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
 import { kubeadmTrust } from '../../kubeadm/trust.ts';
-import { objectsOfCluster, type ReadArtefact } from '../../trust/artefact.ts';
 import type { EdgeReport } from '../../trust/edge-counter.ts';
 import { type Edge, joinGraphs, type TrustGraph } from '../../trust/graph.ts';
 import { Prober } from '../../trust/prober.ts';
+import { readFrom } from '../../trust/read-objects.ts';
 import { type Cluster, withCluster } from '../cluster.ts';
 import { positiveDurationFrom } from '../cluster-flags.ts';
 import { layoutOf } from '../look/layout.ts';
@@ -141,21 +141,6 @@ export function graphOf(wanted: readonly string[], serverOnly: boolean, areNodes
     return isReadable ? edge : { ...edge, client: { ...edge.client, presents: undefined } };
   });
   return { ...WHOLE, edges };
-}
-
-/** Objects of the API, each read once. The gathered certificates of etcd are those of the node that shows them. */
-export function readFrom(kube: Kube): ReadArtefact {
-  const objects = new Map<string, Promise<{ data?: Record<string, string> } | undefined>>();
-  return objectsOfCluster(({ kind, namespace, name }) => {
-    const id = `${kind}/${namespace}/${name}`;
-    let found = objects.get(id);
-    if (found === undefined) {
-      const key = { namespace, name };
-      found = kind === 'Secret' ? getIfPresent(kube, SECRETS, key) : getIfPresent(kube, CONFIG_MAPS, key);
-      objects.set(id, found);
-    }
-    return found;
-  });
 }
 
 function render(edges: readonly VerifiedEdge[], format: OutputFormat): string {

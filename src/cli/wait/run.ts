@@ -1,11 +1,11 @@
 import { CLUSTER_OPERATORS } from '../../controller/cluster-operator-status.ts';
+import { inventoryOf, readObjects } from '../../inventory/read.ts';
+import { clusterSource, type ObjectSource } from '../../inventory/source.ts';
 import { sleep, systemClock } from '../../kube/clock.ts';
 import { parseGoDuration, seconds } from '../../kube/duration.ts';
 import { isTransient } from '../../kube/error.ts';
 import { withCluster } from '../cluster.ts';
 import { namespaceFrom, positiveDurationFrom } from '../cluster-flags.ts';
-import { inventoryOf, readObjects } from '../inventory/read.ts';
-import { clusterSource, type ObjectSource } from '../inventory/source.ts';
 import { machineFormatFrom, type OutputFormat } from '../output/format.ts';
 import { API_VERSION, printDocument, refuseBadTemplate } from '../output/print.ts';
 import { visible } from '../table.ts';
