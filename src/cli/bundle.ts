@@ -6,6 +6,8 @@ import { build } from 'esbuild';
 import { bundlePage } from './console/bundle.ts';
 
 const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url));
+/** What runs in threads is a file of its own. */
+const TWIN_LIFE = fileURLToPath(new URL('./twin/worker.ts', import.meta.url));
 /** Parts of some packages ask for this. */
 const REQUIRE =
   'import { createRequire as makeRequire } from "node:module"; const require = makeRequire(import.meta.url);';
@@ -13,14 +15,13 @@ const REQUIRE =
 /** Bundles the program into a folder and gives its path. */
 export async function bundleProgram(outdir: string): Promise<string> {
   await build({
-    entryPoints: [MAIN],
+    entryPoints: { rotunda: MAIN, 'twin-life': TWIN_LIFE },
     bundle: true,
     platform: 'node',
     target: 'node24',
     format: 'esm',
     splitting: true,
     outdir,
-    entryNames: 'rotunda',
     // A command reads less and answers sooner; names stay for the traces of errors.
     minifyWhitespace: true,
     minifySyntax: true,

@@ -23,6 +23,7 @@ import { addPlan } from './plan/command.ts';
 import { addProve } from './prove/command.ts';
 import { addRotate } from './rotate/command.ts';
 import { addSimulate } from './simulate/command.ts';
+import { addTwin } from './twin/command.ts';
 import { addUp } from './up/command.ts';
 import { addVerify } from './verify/command.ts';
 import { addWait } from './wait/command.ts';
@@ -47,6 +48,7 @@ export function buildProgram(calledAs: string = process.argv[1] ?? ''): Command 
   addPlan(program);
   addSimulate(program);
   addProve(program);
+  addTwin(program);
   addVerify(program);
   addMonitor(program);
   addWait(program);

@@ -117,6 +117,8 @@ export class Faults implements Excuses {
   /** What was hindered: from, until (as far as is known), who. */
   readonly #hindrances: { readonly who: string; readonly fromMs: number; readonly untilMs: number }[] = [];
   #beginMs = 0;
+  /** How many have happened. */
+  happened = 0;
 
   constructor(cluster: Cluster, plan: readonly Fault[]) {
     this.#cluster = cluster;
@@ -161,6 +163,7 @@ export class Faults implements Excuses {
 
   #happens(fault: Fault): void {
     const { time } = this.#cluster;
+    this.happened++;
     this.#cluster.tell(`FAULT: ${faultText(fault)}`);
     time.changed();
     const forMs = 'forMs' in fault ? Math.max(0, fault.forMs) : 0;

@@ -12,6 +12,9 @@ export interface Violation {
   readonly atMs: number;
   readonly rule: string;
   readonly what: string;
+  /** What it is about, in names that last: the same fault in another cluster has the same. */
+  readonly about: string;
+  readonly refusal?: Refusal | undefined;
 }
 
 /** What has to be true after every event. */
@@ -67,7 +70,7 @@ export class Invariants {
       now.add(`${id} ${excuse === undefined}`);
       if (this.#open.has(`${id} ${excuse === undefined}`)) continue;
       const what = `${refuser} refuses ${refused} (${edge}): ${reason}`;
-      if (excuse === undefined) this.#violated('nobody refuses anybody', what);
+      if (excuse === undefined) this.#violated('nobody refuses anybody', what, edge, refusal);
       else {
         this.inevitable++;
         this.#cluster.tell(`${what}; inevitable: ${excuse}`);
@@ -89,9 +92,15 @@ export class Invariants {
     this.#violated('one control-plane node at a time', `kube-apiserver is down on ${names}`);
   }
 
-  #violated(rule: string, what: string): void {
+  #violated(rule: string, what: string, about = rule, refusal?: Refusal): void {
     if (this.violations.some(known => known.rule === rule && known.what === what)) return;
-    const violation = { atMs: this.#cluster.time.nowMs, rule, what };
+    const violation = {
+      atMs: this.#cluster.time.nowMs,
+      rule,
+      what,
+      about,
+      ...(refusal === undefined ? {} : { refusal }),
+    };
     this.violations.push(violation);
     this.#cluster.tell(`BROKEN: ${rule}: ${what}`);
   }

@@ -18,22 +18,32 @@ export interface LifeOptions {
   readonly tell?: ((atMs: number, what: string) => void) | undefined;
   /** Stops at the first violation; true unless told otherwise. */
   readonly stopsAtFirst?: boolean | undefined;
+  /** Told at the end of every day. */
+  readonly onDay?: ((sofar: LifeSoFar) => void) | undefined;
 }
 
-/** What a life has shown. */
-export interface Life {
-  readonly seed: string;
-  readonly days: number;
-  readonly violations: readonly Violation[];
+/** What a life has shown until now. */
+export interface LifeSoFar {
+  /** How long every connection has been watched. */
+  readonly livedMs: number;
+  /** How many things have gone wrong. */
+  readonly faults: number;
   /** Refusals that the faults made inevitable. */
   readonly inevitable: number;
   readonly looks: number;
   readonly checked: number;
+  /** How many signers have been handed over. */
+  readonly handOvers: number;
+}
+
+/** What a life has shown. */
+export interface Life extends LifeSoFar {
+  readonly seed: string;
+  readonly days: number;
+  readonly violations: readonly Violation[];
   readonly writes: number;
   /** By what happened, how often. */
   readonly counts: Readonly<Record<string, number>>;
-  /** How long every connection has been watched. */
-  readonly livedMs: number;
 }
 
 /** A cluster comes up within this time. */
@@ -42,7 +52,7 @@ const STEP_MS = days(1);
 
 /** Lives through the life of one cluster, and checks after every event what has to be true. */
 export async function live(options: LifeOptions): Promise<Life> {
-  const { seed, tell = () => {}, stopsAtFirst = true, faults: plan = [] } = options;
+  const { seed, tell = () => {}, stopsAtFirst = true, faults: plan = [], onDay = () => {} } = options;
   const counts: Record<string, number> = {};
   const cluster = new Cluster({
     ...options,
@@ -52,13 +62,21 @@ export async function live(options: LifeOptions): Promise<Life> {
       tell(atMs, what);
     },
   });
+  const beginMs = START.getTime() + BRING_UP_MS;
   const faults = new Faults(cluster, plan);
   const excuses: Excuses = plan.length === 0 ? NO_EXCUSES : faults;
   const invariants = new Invariants(cluster, excuses);
   let looks = 0;
   let checked = 0;
+  const sofar = (): LifeSoFar => ({
+    livedMs: cluster.time.nowMs - beginMs,
+    faults: faults.happened,
+    inevitable: invariants.inevitable,
+    looks,
+    checked,
+    handOvers: counts['SignerInUseChanged'] ?? 0,
+  });
   await cluster.begin();
-  const beginMs = START.getTime() + BRING_UP_MS;
   await cluster.goOn(new Date(beginMs));
   invariants.begin();
   faults.begin(beginMs);
@@ -70,6 +88,7 @@ export async function live(options: LifeOptions): Promise<Life> {
       checked += look.checked;
       invariants.check(look);
     });
+    onDay(sofar());
   }
   if (invariants.violations.length === 0) invariants.checkEnd();
   cluster.end();
@@ -77,11 +96,8 @@ export async function live(options: LifeOptions): Promise<Life> {
     seed,
     days: options.days,
     violations: invariants.violations,
-    inevitable: invariants.inevitable,
-    looks,
-    checked,
     writes: cluster.api.revision,
     counts,
-    livedMs: cluster.time.nowMs - beginMs,
+    ...sofar(),
   };
 }
