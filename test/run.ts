@@ -48,6 +48,8 @@ const LONGEST: readonly string[] = [
 
 /** Takes many minutes and programs that are built first: only asked for by name, so that `npm test` is the same with and without them. */
 const CLUSTERS_OF_KUBEADM = 'test/kubeadm/';
+/** Nodes without processes, which take seconds. */
+const NODES_IN_MEMORY = 'test/kubeadm/node/';
 const REAL_CONTROL_PLANE: readonly string[] = ['test/cluster/', CLUSTERS_OF_KUBEADM];
 
 process.chdir(new URL('..', import.meta.url).pathname);
@@ -64,7 +66,7 @@ const unit = filesOf(['src/**/*.test.ts', 'test/structure/*.test.ts', 'test/vect
 const crossing = onlyUnit
   ? []
   : longestFirst(filesOf(['test/*/**/*.test.ts']).filter(file => !unit.includes(file) && isWanted(file)));
-const rigs = crossing.filter(file => file.startsWith(CLUSTERS_OF_KUBEADM));
+const rigs = crossing.filter(file => file.startsWith(CLUSTERS_OF_KUBEADM) && needsControlPlane(file));
 crossing.splice(0, crossing.length, ...crossing.filter(file => !rigs.includes(file)));
 if (!onlyUnit) allowEnoughWatchers();
 // Tests beside the code share one process, which is fast; those that cross rooms get a process each. Most of what those do is to wait.
@@ -107,11 +109,11 @@ function filesOf(patterns: string[]): string[] {
 
 function isWanted(file: string): boolean {
   const home = REAL_CONTROL_PLANE.find(folder => file.startsWith(folder));
-  return home === undefined || selected.some(part => part.startsWith(home));
+  return home === undefined || !needsControlPlane(file) || selected.some(part => part.startsWith(home));
 }
 
 function needsControlPlane(path: string): boolean {
-  return REAL_CONTROL_PLANE.some(folder => path.startsWith(folder));
+  return !path.startsWith(NODES_IN_MEMORY) && REAL_CONTROL_PLANE.some(folder => path.startsWith(folder));
 }
 
 function longestFirst(files: readonly string[]): string[] {

@@ -18,6 +18,8 @@ export interface NodeReport {
   /** What kube-controller-manager signs with, by the digest of the CA; absent: there is none on this node. */
   readonly signing?: { readonly ca: string; readonly isSeparate: boolean } | undefined;
   readonly serviceAccount?: ServiceAccountSight | undefined;
+  /** The CAs that each kubeconfig trusts, by digest, by the name of the file; those that name a file of something else trust none. */
+  readonly kubeconfigs?: Readonly<Record<string, readonly string[]>> | undefined;
   /** By the name of the chain; the kubelet's own certificate, wherever it keeps it, is `kubelet.conf`. */
   readonly leaves: Readonly<Record<string, LeafSight>>;
   /** By name: `kube-apiserver`, `kube-controller-manager`, `kube-scheduler`, `etcd`, `kubelet`. */
@@ -29,6 +31,8 @@ export interface SignerSight {
   readonly cas: readonly string[];
   /** Whether the key beside it belongs to the first of them; `none`: there is no key, somebody else signs. */
   readonly key: 'fits' | 'wrong' | 'none';
+  /** When the first of them ends. */
+  readonly ends?: string | undefined;
 }
 
 export interface ServiceAccountSight {
@@ -79,7 +83,7 @@ function sortedKeys(_key: string, value: unknown): unknown {
 
 const isReport: Reader<NodeReport> = (value): value is NodeReport => {
   if (!isFields(value)) return false;
-  const { role, etcd, done, problem, signers, signing, serviceAccount, leaves, processes } = value;
+  const { role, etcd, done, problem, signers, signing, serviceAccount, kubeconfigs, leaves, processes } = value;
   return (
     (role === 'control-plane' || role === 'worker') &&
     (etcd === 'stacked' || etcd === 'external') &&
@@ -89,6 +93,7 @@ const isReport: Reader<NodeReport> = (value): value is NodeReport => {
     Object.keys(signers).every(isSignerName) &&
     (signing === undefined || (isFields(signing) && isDigest(signing.ca) && typeof signing.isSeparate === 'boolean')) &&
     (serviceAccount === undefined || isServiceAccountSight(serviceAccount)) &&
+    (kubeconfigs === undefined || isMapOf(kubeconfigs, isDigests)) &&
     isMapOf(leaves, isLeafSight) &&
     isMapOf(processes, isProcessSight)
   );
@@ -99,7 +104,12 @@ function isMapOf<T>(value: unknown, isOne: (one: unknown) => one is T): value is
 }
 
 function isSignerSight(value: unknown): value is SignerSight {
-  return isFields(value) && isDigests(value.cas) && ['fits', 'wrong', 'none'].includes(String(value.key));
+  return (
+    isFields(value) &&
+    isDigests(value.cas) &&
+    ['fits', 'wrong', 'none'].includes(String(value.key)) &&
+    isOptionalMoment(value.ends)
+  );
 }
 
 function isServiceAccountSight(value: unknown): value is ServiceAccountSight {
@@ -125,6 +135,10 @@ function isProcessSight(value: unknown): value is ProcessSight {
     isMapOf(began, isDigests) &&
     Object.keys(began).every(isSignerName)
   );
+}
+
+function isOptionalMoment(value: unknown): value is string | undefined {
+  return value === undefined || isMoment(value);
 }
 
 function isDigests(value: unknown): value is readonly string[] {

@@ -14,7 +14,7 @@ export type AdoptionState =
 const MOST_NAMES = 3;
 
 /** What is still missing until a cluster is adopted; the operator has the last word, and what it says of nodes that have not reported yet is none. */
-export function adoptionState(sight: AdoptionSight): AdoptionState {
+export function adoptionState(sight: AdoptionSight, now: Date): AdoptionState {
   const status = statusOf(sight.record);
   if (status?.adopted) return { kind: 'adopted', message: status.message };
   const nodes = reportedNodes(sight);
@@ -24,7 +24,7 @@ export function adoptionState(sight: AdoptionSight): AdoptionState {
     const troubles = troublesOf(sight.pods);
     return { kind: 'waiting', missing: [`reports from ${namesText(names)}`, ...troubles] };
   }
-  if (status !== undefined && status.differences.length > 0 && compareNodes(nodes).length > 0) {
+  if (status !== undefined && status.differences.length > 0 && compareNodes(nodes, now).length > 0) {
     return { kind: 'different', differences: status.differences };
   }
   return {

@@ -62,8 +62,7 @@ export class KubeadmWorld {
   }
 
   static async on(kube: Kube): Promise<KubeadmWorld> {
-    // The embedded API does not know these kinds by itself.
-    for (const kind of [POLICIES, POLICY_BINDINGS]) await kube.create(CUSTOM_RESOURCE_DEFINITIONS, definitionOf(kind));
+    await KubeadmWorld.kindsOn(kube);
     for (const name of ['kube-system', 'kube-public', 'kube-node-lease', 'default'])
       await kube.create(NAMESPACES, { metadata: { name } }).catch(() => undefined);
     await kube.create(CONFIG_MAPS, {
@@ -77,6 +76,11 @@ export class KubeadmWorld {
     for (const name of ['a', 'b']) await world.node(name, { [CONTROL_PLANE_LABEL]: '' });
     await world.node('w', {});
     return world;
+  }
+
+  /** The embedded API does not know these kinds by itself. */
+  static async kindsOn(kube: Kube): Promise<void> {
+    for (const kind of [POLICIES, POLICY_BINDINGS]) await kube.create(CUSTOM_RESOURCE_DEFINITIONS, definitionOf(kind));
   }
 
   async node(name: string, labels: Record<string, string>): Promise<void> {

@@ -11,6 +11,7 @@ const [CA, PROXY, ETCD, KEY, OTHER] = ['a', 'b', 'c', 'd', 'e'].map(letter => le
   string,
   string,
 ];
+const NOW = new Date('2026-11-19T00:00:00Z');
 const LEAF = { digest: OTHER, notBefore: '2026-11-18T19:00:00Z', notAfter: '2027-11-18T19:00:00Z' };
 
 const CONTROL_PLANE: NodeReport = {
@@ -56,8 +57,8 @@ const leaves = (change: NodeReport['leaves'], without = ''): Partial<NodeReport>
 
 test('what kubeadm made has no difference, with workers and without, and a super-admin.conf on the first node only', () => {
   const first = server('a', leaves({ 'super-admin.conf': LEAF }));
-  assert.deepEqual(compareNodes([first]), []);
-  assert.deepEqual(compareNodes([server('c'), worker('w'), first, server('b')]), []);
+  assert.deepEqual(compareNodes([first], NOW), []);
+  assert.deepEqual(compareNodes([server('c'), worker('w'), first, server('b')], NOW), []);
   assert.deepEqual(onlyWatched([first, worker('w')]), []);
 });
 
@@ -174,24 +175,55 @@ const DIFFERENCES: readonly [string, readonly ReportedNode[], readonly string[]]
     ['^w and x have another ca.crt than the control plane: '],
   ],
   [
+    'what cannot be read is not missing as well',
+    [server('a', { ...signers({ ca: { cas: [], key: 'none' } }), problem: 'ca.crt cannot be read' }), server('b')],
+    ['^a has a problem: ca.crt cannot be read\\. '],
+  ],
+  [
+    'a CA has ended',
+    [server('a', signers({ ca: { cas: [CA], key: 'fits', ends: '2026-11-18T19:00:00Z' } })), server('b')],
+    ['^a has a CA in ca.crt that ended at 2026-11-18T19:00:00Z: make another one'],
+  ],
+  [
+    'what a foreign CA has signed says nothing new',
+    [
+      server('a', {
+        ...signers({ ca: { cas: [OTHER], key: 'fits' } }),
+        signing: { ca: OTHER, isSeparate: false },
+        ...leaves({ apiserver: { ...LEAF, problem: 'another CA signed it' } }),
+        kubeconfigs: { 'admin.conf': [CA] },
+      }),
+      server('b'),
+    ],
+    ['^ca.crt is not the same on a and b: '],
+  ],
+  [
+    'a kubeconfig trusts something else',
+    [
+      server('a', { kubeconfigs: { 'admin.conf': [CA], 'scheduler.conf': [OTHER], 'kubelet.conf': [CA, OTHER] } }),
+      worker('w', { kubeconfigs: { 'kubelet.conf': [] } }),
+    ],
+    ['^scheduler.conf on a does not trust the CA', '^kubelet.conf on a does not ', '^kubelet.conf on w does not '],
+  ],
+  [
     'a node has a problem',
     [server('a'), worker('w', { problem: 'disk is full' })],
-    ['^w has a problem: disk is full\\.$'],
+    ['^w has a problem: disk is full\\. Mend that; the rest of this node is compared then\\.$'],
   ],
 ];
 
 for (const [what, nodes, expected] of DIFFERENCES) {
   test(`adoption stops: ${what}`, () => {
-    const found = compareNodes(nodes);
+    const found = compareNodes(nodes, NOW);
     assert.equal(found.length, expected.length, found.join('\n'));
     for (const [index, sentence] of expected.entries()) assert.match(found[index] as string, new RegExp(sentence));
-    assert.deepEqual(compareNodes(nodes.toReversed()), found, 'the order of nodes does not matter');
+    assert.deepEqual(compareNodes(nodes.toReversed(), NOW), found, 'the order of nodes does not matter');
   });
 }
 
 test('of many nodes a few are named', () => {
   const silent = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map(name => ({ name, report: undefined, isControlPlane: true }));
-  assert.match(compareNodes(silent)[0] as string, /^a, b, c, d, e and 2 more do not report/);
+  assert.match(compareNodes(silent, NOW)[0] as string, /^a, b, c, d, e and 2 more do not report/);
 });
 
 test('an external CA and an external etcd are no differences, but are said to be watched only', () => {
@@ -203,7 +235,7 @@ test('an external CA and an external etcd are no differences, but are said to be
     leaves: Object.fromEntries(Object.entries(CONTROL_PLANE.leaves).filter(([name]) => !name.includes('etcd'))),
   };
   const nodes = [server('a', change), server('b', change), worker('w')];
-  assert.deepEqual(compareNodes(nodes), []);
+  assert.deepEqual(compareNodes(nodes, NOW), []);
   const [etcd, ca, ...others] = onlyWatched(nodes);
   assert.match(etcd as string, /^etcd is external: /);
   assert.match(ca as string, /^ca is an external CA \(no node has ca.key\): /);

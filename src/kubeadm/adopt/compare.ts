@@ -1,4 +1,4 @@
-import { KUBEADM_CHAINS, KUBEADM_SIGNERS, type KubeadmSigner } from '../chains.ts';
+import { KUBEADM_CHAINS, KUBEADM_SIGNERS, type KubeadmSigner, type SignerName } from '../chains.ts';
 import { CONTROL_PLANE_LABEL } from '../names.ts';
 import type { NodeReport } from '../report.ts';
 
@@ -18,29 +18,41 @@ const MOST_NAMES = 5;
 
 /**
  * What keeps a cluster from being adopted (spec 80, KA-1): one sentence a difference, with the nodes and what to do; empty: nothing does. It is
- * for a cluster that no hand-over of ours has touched: one CA a file. Of workers only what they report is compared.
+ * for a cluster that no hand-over of ours has touched: one CA a file. Of workers only what they report is compared. What follows from
+ * something else that is said is not said as well.
  */
-export function compareNodes(nodes: readonly ReportedNode[]): readonly string[] {
+export function compareNodes(nodes: readonly ReportedNode[], now: Date): readonly string[] {
   const all = nodes.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const controlPlane = all.filter(({ isControlPlane }) => isControlPlane);
   if (controlPlane.length === 0)
     return [`No node has the label ${CONTROL_PLANE_LABEL}: set it on the nodes that run kube-apiserver.`];
-  const seen = controlPlane.filter(isSeen);
+  const reported = [...controlPlane, ...all.filter(({ isControlPlane }) => !isControlPlane)].filter(isSeen);
+  // What of their files could not be read looks as if it were missing.
+  const troubled = reported.filter(({ report }) => report.problem !== undefined);
+  const seen = reported.filter(node => !troubled.includes(node));
   // What has the files of something else is compared with nobody: everything about it would differ.
-  const servers = seen.filter(({ report }) => report.role === 'control-plane');
-  const workers = all.filter(isSeen).filter(({ isControlPlane }) => !isControlPlane);
+  const servers = seen.filter(({ isControlPlane, report }) => isControlPlane && report.role === 'control-plane');
+  const workers = seen.filter(({ isControlPlane }) => !isControlPlane);
+  const bySigner = KUBEADM_SIGNERS.map(
+    signer => [signer.name, [...signerDifferences(signer, servers), ...expired(signer, servers, now)]] as const,
+  );
+  const onWorkers = workerDifferences(servers, workers);
+  const doubtful = new Set(bySigner.filter(([, found]) => found.length > 0).map(([name]) => name));
+  if (onWorkers.length > 0) doubtful.add('ca');
   return [
     ...silent(controlPlane),
-    ...misplaced([...seen, ...workers]),
-    ...KUBEADM_SIGNERS.flatMap(signer => signerDifferences(signer, servers)),
-    ...workerDifferences(servers, workers),
+    ...troubled.map(
+      ({ name, report: { problem = '' } }) =>
+        `${name} has a problem: ${sentence(problem)} Mend that; the rest of this node is compared then.`,
+    ),
+    ...misplaced(seen),
+    ...bySigner.flatMap(([, found]) => found),
+    ...onWorkers,
     ...signingDifferences(servers),
     ...serviceAccountDifferences(servers),
     ...etcdDifferences(servers),
-    ...[...servers, ...workers].flatMap(leafDifferences),
-    ...[...seen, ...workers].flatMap(({ name, report: { problem } }) =>
-      problem === undefined ? [] : [`${name} has a problem: ${sentence(problem)}`],
-    ),
+    ...[...servers, ...workers].flatMap(node => leafDifferences(node, doubtful)),
+    ...(doubtful.has('ca') ? [] : [...servers, ...workers].flatMap(kubeconfigDifferences)),
   ];
 }
 
@@ -101,7 +113,7 @@ function signerDifferences({ name, base }: KubeadmSigner, servers: readonly Seen
     ...perNodes(
       holders.filter(({ report }) => (report.signers[name]?.cas.length ?? 0) > 1),
       names =>
-        `${names} more than one CA in ${base}.crt: end the replacement that somebody has begun, so that one is left.`,
+        `${names} more than one CA in ${base}.crt: end the replacement that somebody has begun, or take out those that only stand above the first, so that one is left.`,
     ),
     ...differing(
       `${base}.crt`,
@@ -119,6 +131,27 @@ function signerDifferences({ name, base }: KubeadmSigner, servers: readonly Seen
       return `${names} no ${base}.key, which ${others} ${withKey.length === 1 ? 'has' : 'have'}: copy it, so that every node can sign.`;
     }),
   ];
+}
+
+/** Nobody accepts what it has signed any more, and it cannot sign its successor in. */
+function expired({ name, base }: KubeadmSigner, servers: readonly Seen[], now: Date): string[] {
+  const ends = (of: Seen) => of.report.signers[name]?.ends;
+  const isOver = (of: Seen) => Date.parse(ends(of) ?? '') <= now.getTime();
+  return perNodes(
+    servers.filter(isOver),
+    names =>
+      `${names} a CA in ${base}.crt that ended at ${ends(servers.find(isOver) as Seen)}: make another one as on the first day (kubeadm init phase certs, with ${base}.crt and ${base}.key moved away), and all that it signs.`,
+  );
+}
+
+/** In a hand-over they get what `ca.crt` gets: what else is in them would be lost, or would be trusted for ever. */
+function kubeconfigDifferences({ name, report: { kubeconfigs = {}, signers } }: Seen): string[] {
+  const own = signers.ca?.cas.join();
+  const others = Object.entries(kubeconfigs).filter(([, cas]) => cas.join() !== own);
+  return others.map(
+    ([file]) =>
+      `${file} on ${name} does not trust the CA of ca.crt, or others as well: put that one into its certificate-authority-data, and restart what reads it.`,
+  );
 }
 
 function workerDifferences(servers: readonly Seen[], workers: readonly Seen[]): string[] {
@@ -181,7 +214,7 @@ function etcdDifferences(servers: readonly Seen[]): string[] {
   );
 }
 
-function leafDifferences({ name, report }: Seen): string[] {
+function leafDifferences({ name, report }: Seen, doubtful: ReadonlySet<SignerName>): string[] {
   const expected = KUBEADM_CHAINS.filter(
     ({ signer, isOptional = false, renewedBy }) =>
       renewedBy === 'kubelet' ||
@@ -196,7 +229,9 @@ function leafDifferences({ name, report }: Seen): string[] {
       return `${name} has no ${leaf}: make it there with kubeadm init phase ${phase}.`;
     }),
     ...wrong.flatMap(([leaf, { problem }]) => {
-      if (problem === undefined) return [];
+      const signer = KUBEADM_CHAINS.find(chain => chain.name === leaf)?.signer;
+      // Whether it was signed by the right one is not known yet.
+      if (problem === undefined || (signer !== undefined && doubtful.has(signer))) return [];
       const advice = leaf === KUBELET ? 'Join the node anew.' : `Make it anew with kubeadm certs renew ${leaf}.`;
       return [`${leaf} on ${name} is wrong: ${sentence(problem)} ${advice}`];
     }),

@@ -26,7 +26,11 @@ export class NodeFault extends Error {
 export async function readFileText(files: HostFiles, path: string): Promise<FileText | undefined> {
   try {
     const content = await files.read(path, LARGEST_FILE_BYTES);
-    if (content === undefined) return undefined;
+    if (content === undefined) {
+      const target = await files.readLink(path);
+      if (target !== undefined) throw new NodeFault(`${path} is a link to ${target}, and nothing is there`);
+      return undefined;
+    }
     const text = content.toString('utf8');
     if (!Buffer.from(text).equals(content)) throw new NodeFault(`${path}: expected UTF-8 text, found other bytes`);
     const real = await linkTarget(files, path);
@@ -36,7 +40,9 @@ export async function readFileText(files: HostFiles, path: string): Promise<File
     return { path, real, text, mode, owner: { uid, gid }, modifiedAt };
   } catch (error) {
     if (error instanceof NodeFault) throw error;
-    throw new NodeFault(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    const message = error instanceof Error ? error.message : String(error);
+    // It names the path as well.
+    throw new NodeFault(`${path} cannot be read: ${message.replace(`"${path}"`, '').replace(/^:? /, '')}`);
   }
 }
 

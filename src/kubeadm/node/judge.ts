@@ -4,7 +4,12 @@ import type { LeafFiles, NodeSight } from './sight.ts';
 
 /** What is wrong with a leaf so that it has to be made anew; undefined: it is as kubeadm would have it. */
 export function leafProblem(sight: NodeSight, leaf: LeafFiles): string | undefined {
-  return refusalOf(sight, leaf) ?? (leaf.keyFits ? undefined : `${leaf.file.path} and its key do not belong together`);
+  return refusalOf(sight, leaf) ?? (leaf.keyFits ? undefined : keyProblem(leaf));
+}
+
+function keyProblem({ file, keyFile, place }: LeafFiles): string {
+  if (place !== undefined && keyFile === undefined) return `${place.key} is missing`;
+  return `${file.path} and its key do not belong together`;
 }
 
 /** What is wrong with a leaf so that nobody but its owner can say what it ought to be; undefined: it can be made anew. */

@@ -59,7 +59,8 @@ export async function lookAtNode({ host, places, nodeName, pods }: LookOptions):
       return await read();
     } catch (error) {
       if (!(error instanceof NodeFault)) throw error;
-      faults.push(error.message);
+      // A file may be read by several.
+      if (!faults.includes(error.message)) faults.push(error.message);
       return undefined;
     }
   };

@@ -96,7 +96,8 @@ function signerOrder(sight: NodeSight, name: SignerName, asked: WantedSigner, no
     return `${base}.crt holds ${found}; none of these is in the bundle that is wanted, ${cas.map(caText).join(', ')}`;
   }
   if (first.notAfter <= now) return `${caText(first)}, which is to sign, ended at ${first.notAfter.toISOString()}`;
-  if (!isSelfSigned(first)) return `${caText(first)} is signed by another CA; only its owner can replace it`;
+  const isSame = cas.map(caDigest).join() === there?.cas.map(caDigest).join();
+  if (!isSame && !isSelfSigned(first)) return `${caText(first)} is signed by another CA; only its owner can replace it`;
   const isOther = there?.cas[0] === undefined || caDigest(there.cas[0]) !== asked.signs;
   // Without a key file somebody else signs, and goes on doing so.
   const needsKey = isOther || (there.key === undefined && there.keyFile !== undefined);

@@ -6,7 +6,7 @@ import type { LeafSight, NodeReport, ProcessSight, SignerSight } from '../report
 import type { FileText } from './file-text.ts';
 import { leafProblem } from './judge.ts';
 import { KUBELET_CONF, kubeconfigPlace } from './places.ts';
-import { behindOf, digestsOf, type NodeSight, type SignerFiles, type StaticPod } from './sight.ts';
+import { behindOf, digestsOf, type KubeconfigFile, type NodeSight, type SignerFiles, type StaticPod } from './sight.ts';
 
 const KUBELET = 'kubelet';
 /** The kernel tells the start of a process by a moment of boot that is known to a second or two only. */
@@ -36,13 +36,25 @@ export function reportFrom(sight: NodeSight, { done, problem, previous }: Report
         accepts: serviceAccount.accepts,
       },
     }),
+    kubeconfigs: Object.fromEntries([...sight.kubeconfigs].map(([name, file]) => [name, trustedBy(sight, file)])),
     leaves: Object.fromEntries([...leaves].map(([name, leaf]) => [name, leafSight(sight, leaf)])),
     processes: processesOf(sight, previous),
   };
 }
 
 function signerSight({ cas, key, keyFile }: SignerFiles): SignerSight {
-  return { cas: digestsOf(cas), key: key !== undefined ? 'fits' : keyFile === undefined ? 'none' : 'wrong' };
+  const [first] = cas;
+  return {
+    cas: digestsOf(cas),
+    key: key !== undefined ? 'fits' : keyFile === undefined ? 'none' : 'wrong',
+    ...(first !== undefined && { ends: formatRfc3339(first.notAfter) }),
+  };
+}
+
+/** Those in the file; of files that it may name we write `ca.crt` alone. */
+function trustedBy({ signers }: NodeSight, { config, authorities }: KubeconfigFile): readonly string[] {
+  const ca = signers.get('ca');
+  return digestsOf(config.authorityFile !== undefined && config.authorityFile === ca?.file.path ? ca.cas : authorities);
 }
 
 function leafSight(sight: NodeSight, leaf: Parameters<typeof leafProblem>[1]): LeafSight {

@@ -31,7 +31,7 @@ export interface AdoptionQuestion {
 /** Compares what nodes show, then has the CAs published, and only then is the cluster ours to look after. */
 export function decideAdoption(question: AdoptionQuestion): Adoption {
   const { nodes, publishFrom, published, wasAdopted, isHandingOver, now } = question;
-  const differences = wasAdopted || isHandingOver ? [] : compareNodes(nodes);
+  const differences = wasAdopted || isHandingOver ? [] : compareNodes(nodes, now);
   if (differences.length > 0) return { adopted: false, differences };
   const node = nodes.find(({ name }) => name === publishFrom);
   if (node?.report === undefined) {

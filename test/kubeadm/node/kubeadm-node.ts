@@ -6,6 +6,7 @@ import { days } from '../../../src/kube/duration.ts';
 import type { Kube } from '../../../src/kube/port.ts';
 import { SECRETS } from '../../../src/kube/resource.ts';
 import { KUBEADM_CHAINS, KUBEADM_SIGNERS, type KubeadmChain, type SignerName } from '../../../src/kubeadm/chains.ts';
+import { digestOf } from '../../../src/kubeadm/node/file-text.ts';
 import { renewLeaf } from '../../../src/kubeadm/node/leaf.ts';
 import type { CertificateAndKey } from '../../../src/pki/authority.ts';
 import { issueClient, issueSigner } from '../../../src/pki/issue.ts';
@@ -114,7 +115,7 @@ export function kubeletStat(ticks: number): string {
   return `77 (kubelet) S ${Array.from({ length: 18 }, () => '0').join(' ')} ${ticks} 0\n`;
 }
 
-/** Every file of the host below these folders, with its mode. */
+/** Every file of the host below these folders, by digest, with mode, owner and the time of its last change. */
 export async function snapshot({ files }: Host, ...folders: readonly string[]): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   const visit = async (path: string): Promise<void> => {
@@ -123,7 +124,9 @@ export async function snapshot({ files }: Host, ...folders: readonly string[]): 
       found.set(path, 'directory');
       for (const name of (await files.list(path)) ?? []) await visit(posix.join(path, name));
     } else if (stat?.kind === 'file') {
-      found.set(path, `${stat.mode.toString(8)} ${(await files.read(path))?.toString()}`);
+      const { mode, uid, gid } = stat;
+      const at = (await files.modifiedAt(path))?.toISOString();
+      found.set(path, `${mode.toString(8)} ${uid}:${gid} ${at} ${digestOf(String(await files.read(path)))}`);
     } else if (stat?.kind === 'symlink') found.set(path, `-> ${await files.readLink(path)}`);
   };
   for (const folder of folders) await visit(folder);

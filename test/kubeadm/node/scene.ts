@@ -50,10 +50,25 @@ export interface Life {
   stop(): Promise<void>;
 }
 
+export interface SceneOptions {
+  readonly name?: string;
+  readonly role?: Scene['role'];
+  readonly leafDays?: number;
+  /** Those of the cluster, where they are not the usual ones. */
+  readonly signers?: Signers;
+  readonly install?: boolean;
+  /** What somebody does there before anything of it is started. */
+  readonly did?: ((scene: Scene) => Promise<void>) | undefined;
+}
+
+/** When kubeadm was there. */
+export const MADE = new Date(NOW.getTime() - minutes(60 * 24));
+
 export class Scene {
   readonly clock = new VirtualClock(NOW);
   readonly host = memoryNode({ now: () => this.clock.now(), onService: () => this.#restartKubelet() });
   readonly engine: Engine;
+  readonly name: string;
   readonly signers: Signers;
   readonly role: 'control-plane' | 'worker';
   readonly #keys = seededKeys('agent');
@@ -68,28 +83,29 @@ export class Scene {
   /** Who signs requests of kubelets; nobody when undefined. */
   requestsSigner: CertificateAndKey | undefined;
 
-  private constructor(engine: Engine, signers: Signers, role: Scene['role']) {
+  private constructor(engine: Engine, name: string, signers: Signers, role: Scene['role']) {
     this.engine = engine;
+    this.name = name;
     this.signers = signers;
     this.role = role;
   }
 
-  static async create(options: { role?: Scene['role']; leafDays?: number; install?: boolean } = {}): Promise<Scene> {
-    const { role = 'control-plane', leafDays = 365 } = options;
-    const made = new Date(NOW.getTime() - minutes(60 * 24));
-    const signers = await clusterSigners(made);
+  static async create(options: SceneOptions = {}): Promise<Scene> {
+    const { name = NODE, role = 'control-plane', leafDays = 365 } = options;
+    const signers = options.signers ?? (await clusterSigners(MADE));
     const clock = { current: undefined as VirtualClock | undefined };
     const engine = await startEngine({ clock: lazily(() => clock.current) });
-    const scene = new Scene(engine, signers, role);
+    const scene = new Scene(engine, name, signers, role);
     clock.current = scene.clock;
-    for (const name of ['rotunda-pki', 'kube-node-lease']) {
-      if ((await getIfPresent(engine.kube, NAMESPACES, { name })) === undefined)
-        await engine.kube.create(NAMESPACES, { metadata: { name } });
+    for (const namespace of ['rotunda-pki', 'kube-node-lease']) {
+      if ((await getIfPresent(engine.kube, NAMESPACES, { name: namespace })) === undefined)
+        await engine.kube.create(NAMESPACES, { metadata: { name: namespace } });
     }
-    await engine.kube.create(NODES, { metadata: { name: NODE } });
+    await engine.kube.create(NODES, { metadata: { name } });
     // Files are older than the processes that read them.
-    scene.clock.jumpTo(made);
-    if (options.install !== false) await installNode(scene.host, { signers, now: made, role, leafDays });
+    scene.clock.jumpTo(MADE);
+    if (options.install !== false) await installNode(scene.host, { signers, now: MADE, role, leafDays, name });
+    await options.did?.(scene);
     scene.clock.jumpTo(NOW);
     await scene.#restartKubelet();
     scene.host.asked.length = 0;
@@ -108,7 +124,7 @@ export class Scene {
       kube,
       nodeKube: kube,
       host,
-      nodeName: NODE,
+      nodeName: this.name,
       places: placesOf(),
       keys: this.#keys,
       ask: this.#ask,
@@ -135,7 +151,7 @@ export class Scene {
   }
 
   async want(wanted: Partial<Wanted> & { readonly round: string }): Promise<void> {
-    const { namespace, name } = wantedKey(NODE);
+    const { namespace, name } = wantedKey(this.name);
     const data = encodeWanted({ publishes: [], signers: {}, isSeparate: false, leaves: {}, ...wanted });
     const there = await getIfPresent(this.kube, CONFIG_MAPS, { namespace, name });
     if (there === undefined) await this.kube.create(CONFIG_MAPS, { metadata: { namespace, name }, data });
@@ -150,7 +166,7 @@ export class Scene {
   }
 
   async report(): Promise<NodeReport | undefined> {
-    return reportOf(await this.kube.get(NODES, { name: NODE }));
+    return reportOf(await this.kube.get(NODES, { name: this.name }));
   }
 
   /** The report that tells of every process. */
@@ -248,7 +264,7 @@ export class Scene {
 
   /** What a kubelet does: starts static pods that changed, shows them, renews its lease; and what signs its requests. */
   async #kubelet(): Promise<void> {
-    const lease = { namespace: 'kube-node-lease', name: NODE };
+    const lease = { namespace: 'kube-node-lease', name: this.name };
     const renewTime = formatRfc3339Micro(this.clock.now()) as never;
     const there = await getIfPresent(this.kube, LEASES, lease);
     if (there === undefined) await this.kube.create(LEASES, { metadata: lease, spec: { renewTime } });
@@ -264,11 +280,11 @@ export class Scene {
     this.#started.set(component, text);
     this.starts.set(component, (this.starts.get(component) ?? 0) + 1);
     const { pod } = new ManifestText(text, component);
-    const key = { namespace: 'kube-system', name: `${component}-${NODE}` };
+    const key = { namespace: 'kube-system', name: `${component}-${this.name}` };
     const startedAt = formatRfc3339(this.clock.now()) as never;
     const mirror = {
       metadata: { ...key, annotations: { ...pod.metadata?.annotations }, labels: pod.metadata?.labels ?? {} },
-      spec: { ...pod.spec, containers: pod.spec?.containers ?? [], nodeName: NODE },
+      spec: { ...pod.spec, containers: pod.spec?.containers ?? [], nodeName: this.name },
       status: {
         conditions: [{ type: 'Ready', status: 'True' }],
         containerStatuses: [
@@ -333,7 +349,7 @@ export class Scene {
     const file = { 6443: 'apiserver', 2379: 'etcd/server', 2380: 'etcd/peer' }[port] ?? 'apiserver';
     const shown = caDigest(await this.certificate(`${PKI}/${file}.crt`));
     const status = this.failing.get(pathname) ?? 200;
-    const members = [{ name: NODE, clientURLs: [`https://${ADDRESS}:2379`] }];
+    const members = [{ name: this.name, clientURLs: [`https://${ADDRESS}:2379`] }];
     return { status, shown, body: pathname.endsWith('/list') ? JSON.stringify({ members }) : '{"health":"true"}' };
   };
 }
