@@ -12,7 +12,7 @@ import type { Verbosity } from '../staticpod/log-level.ts';
 import { staticPodMetrics } from '../staticpod/metrics.ts';
 import { etcdCaches, informersOfEtcd } from './caches.ts';
 import { readEndpoints } from './client/endpoints.ts';
-import type { GatewayLimits } from './client/gateway.ts';
+import type { ConnectEtcd, GatewayLimits } from './client/gateway.ts';
 import { type MaterialSource, materialFromCluster } from './client/material.ts';
 import { cachedMembers, EtcdGateway } from './client/members.ts';
 import { expirationMetrics, noExpirationMetrics, raftTermMetrics } from './metrics.ts';
@@ -44,6 +44,8 @@ export interface EtcdProgramOptions {
   /** The client certificate and CAs for etcd; read from the cluster when absent. */
   readonly material?: MaterialSource | undefined;
   readonly limits?: GatewayLimits | undefined;
+  /** How members are asked; over HTTPS when absent. */
+  readonly connect?: ConnectEtcd | undefined;
   readonly memberCacheMs?: number | undefined;
   /** Who is a member, where no etcd can be asked; a client for the real one when absent. */
   readonly members?: EtcdMembers | undefined;
@@ -78,6 +80,7 @@ export function etcdProgram(options: EtcdProgramOptions): EtcdProgram {
     material: options.material ?? materialFromCluster(kube),
     clock,
     limits: options.limits,
+    connect: options.connect,
     onError,
     onHealth: registry && raftTermMetrics(registry),
   });

@@ -56,6 +56,8 @@ export class Api {
   #revision = 1;
   #uids = 0;
   weather: Weather = GOOD_WEATHER;
+  /** Why nobody can be served, whatever the weather; undefined: everybody can. */
+  whyAway: () => string | undefined = () => undefined;
   /** Told of every write that changed something, before anybody hears of it. */
   onWrite: (write: Write) => void = () => {};
 
@@ -419,6 +421,8 @@ class Connection implements Kube {
     // A component may have been killed by what it was about to do.
     this.#assertAlive();
     if (fate.before !== undefined) throw fate.before;
+    const away = this.#api.whyAway();
+    if (away !== undefined) throw new KubeError(500, 'InternalError', away);
     const answer = work();
     if (fate.after !== undefined) throw fate.after;
     return answer;

@@ -1,26 +1,33 @@
 import { CertificateWriter } from '../daemon/certificates/controller.ts';
 import { RestartTurn } from '../daemon/certificates/restart-turn.ts';
 import { NodeWriter } from '../daemon/node-writer.ts';
+import { profileLater } from '../etcd/profile.ts';
 import type { HandOverMode } from '../hand-over/sync.ts';
 import { observed } from '../host/memory.ts';
 import type { RecordedEvent } from '../kube/events.ts';
 import { PODS } from '../kube/resource.ts';
 import { runKubeApiserverOperator } from '../kube-apiserver/operator.ts';
-import { kubeApiserverTrust } from '../kube-apiserver/trust.ts';
 import type { Keys } from '../pki/keys.ts';
 import type { TrustGraph } from '../trust/graph.ts';
 import { Api } from './api.ts';
 import { Component, type ComponentWorld, type Tools } from './component.ts';
 import { runControllerManager } from './controller-manager.ts';
 import { Edges, type Look } from './edges.ts';
+import { EtcdCluster, type EtcdOptions } from './etcd.ts';
+import { etcdClients } from './etcd-client.ts';
+import { runEtcdOperator } from './etcd-operator.ts';
+import { twinTrust } from './graph.ts';
+import { Handshakes } from './handshakes.ts';
 import { EXTERNAL_NAME, INTERNAL_NAME, provideInputs } from './inputs.ts';
 import { twinKeys } from './keys.ts';
+import { kubeApiserverOn } from './kube-apiserver.ts';
 import { Kubelet } from './kubelet.ts';
 import { runCertificatePath } from './machine-config.ts';
 import { runManagersOperator } from './managers.ts';
 import { Materials } from './material.ts';
 import { Network } from './network.ts';
 import { TwinNode } from './node.ts';
+import { publishedIn } from './published.ts';
 import { Time } from './time.ts';
 import { Volumes } from './volumes.ts';
 
@@ -30,6 +37,8 @@ export interface ClusterOptions {
   readonly controlPlane?: number | undefined;
   readonly workers?: number | undefined;
   readonly handOver?: HandOverMode | undefined;
+  /** How long a day of etcd's certificates lasts, whose signers live five years of them; a day unless told otherwise. */
+  readonly etcdDayMs?: number | undefined;
   readonly leavesLullsOut?: boolean | undefined;
   /** What is put in the place of a real part, to see whether the twin would notice: only tests do that. */
   readonly broken?: Broken | undefined;
@@ -64,7 +73,8 @@ export class Cluster {
   readonly #components: readonly Component[];
   readonly #materials = new Materials();
   readonly #edges: Edges;
-  readonly #graph: TrustGraph = kubeApiserverTrust();
+  readonly #graph: TrustGraph;
+  readonly etcd: EtcdCluster;
   readonly #options: ClusterOptions;
   readonly volumes: Volumes;
   /** Grows with everything that may change what somebody shows or checks with. */
@@ -96,8 +106,9 @@ export class Cluster {
         this.tell(what);
       },
     };
-    this.kubelets = this.nodes.map(one => new Kubelet(world, one));
     this.volumes = new Volumes(this.time, this.api, this.nodes);
+    const etcdProfile = profileLater(options.etcdDayMs);
+    this.#graph = twinTrust(etcdProfile);
     const network = new Network({
       time: this.time,
       nodes: () => this.nodes,
@@ -107,8 +118,24 @@ export class Cluster {
     });
     this.#edges = new Edges({
       materials: this.#materials,
+      handshakes: new Handshakes(),
       nodes: () => this.nodes,
       hostOf: place => (place.includes('external') ? EXTERNAL_NAME : INTERNAL_NAME),
+      published: publishedIn(this.api),
+    });
+    const members: EtcdOptions = {
+      world,
+      nodes: () => this.nodes,
+      whyNot: (edge, client, server) =>
+        this.#edges.whyNot(this.#graph, { edge, client, server, nowMs: this.time.nowMs }),
+    };
+    this.etcd = new EtcdCluster(members);
+    this.api.whyAway = () => (this.etcd.isLost ? 'etcdserver: no leader' : undefined);
+    this.kubelets = this.nodes.map(one => {
+      if (!one.isControlPlane) return new Kubelet({ world, node: one, operands: {}, companions: [] });
+      const { operand, programs } = kubeApiserverOn(world, one);
+      const operands = { 'kube-apiserver': operand, etcd: this.etcd.memberOn(one) };
+      return new Kubelet({ world, node: one, operands, companions: programs });
     });
     const { operatorTools = (tools: Tools) => tools } = options.broken ?? {};
     this.#components = [
@@ -122,6 +149,13 @@ export class Cluster {
             handOver: options.handOver,
             servers: network,
           },
+          signal,
+        ),
+      ),
+      new Component(world, 'etcd-operator', (tools, signal) =>
+        runEtcdOperator(
+          tools,
+          { keys: this.keys, profile: etcdProfile, connect: etcdClients(this.etcd, members) },
           signal,
         ),
       ),
@@ -224,6 +258,7 @@ export class Cluster {
     }
     if (this.#lookedAt === this.#version && this.time.nowMs < this.#look.untilMs) return;
     this.#lookedAt = this.#version;
+    this.etcd.look();
     this.#look = this.#edges.look(this.#graph, this.time.nowMs);
     onLook(this.#look);
   }

@@ -1,7 +1,8 @@
-import type { ChainAnswer } from '../pki/chain.ts';
-import { verifyChain } from '../pki/chain.ts';
 import { type Artefact, artefactOf } from '../trust/artefact.ts';
-import type { Edge, Foreign, Holding, Side, TrustGraph } from '../trust/graph.ts';
+import type { Edge, Foreign, Holding, Side, Takes, TrustGraph } from '../trust/graph.ts';
+import type { Texts } from '../trust/material.ts';
+import type { ObjectRef } from '../trust/object.ts';
+import type { Handshakes, Verdict } from './handshakes.ts';
 import type { Material, Materials } from './material.ts';
 import type { TwinNode } from './node.ts';
 
@@ -31,10 +32,10 @@ export interface EdgesOptions {
   readonly nodes: () => readonly TwinNode[];
   /** What a place in the URL of an endpoint stands for. */
   readonly hostOf: (place: string) => string;
+  readonly handshakes: Handshakes;
+  /** What somebody who is on no node reads from the API; undefined: nobody looks at them. */
+  readonly published: (process: string, object: ObjectRef) => Texts | undefined;
 }
-
-/** More verdicts than this are worked out anew. */
-const MOST_VERDICTS = 50_000;
 
 /**
  * Looks at every connection of the trust graph, between every client and every server that run at this moment, in both directions, with
@@ -42,42 +43,34 @@ const MOST_VERDICTS = 50_000;
  */
 export class Edges {
   readonly #options: EdgesOptions;
-  readonly #verdicts = new Map<string, Verdict>();
   #graph: TrustGraph | undefined;
-  #sides: readonly Direction[] = [];
+  #directions: readonly Direction[] = [];
 
   constructor(options: EdgesOptions) {
     this.#options = options;
   }
 
   look(graph: TrustGraph, nowMs: number): Look {
-    if (graph !== this.#graph) {
-      this.#graph = graph;
-      this.#sides = graph.edges.flatMap(edge => directionsOf(graph, edge));
-    }
     const refusals: Refusal[] = [];
     let untilMs = Number.POSITIVE_INFINITY;
     let checked = 0;
-    const nodes = this.#options.nodes();
-    for (const direction of this.#sides) {
+    for (const direction of this.#directionsIn(graph)) {
       const { edge, shows, checks, by } = direction;
-      const shown = this.#held(nodes, shows, direction.presents, 'shown');
-      const trusted = this.#held(nodes, checks, direction.verifiesWith, 'trusted');
-      const host = by === 'client' ? hostIn(edge, this.#options.hostOf) : undefined;
+      const shown = this.#held(shows, direction.presents, 'shown');
+      const trusted = this.#held(checks, direction.verifiesWith, 'trusted');
       for (const presenter of shown) {
         for (const verifier of trusted) {
-          if (direction.isLocal && presenter.node !== verifier.node) continue;
+          if (direction.isLocal && presenter.name !== verifier.name) continue;
           checked++;
-          const asked = host === ADDRESS ? presenter.node.address : host;
-          const verdict = this.#verdict(presenter.material, verifier.material, by, asked, nowMs);
+          const verdict = this.#verdict(direction, presenter, verifier.material, nowMs);
           untilMs = Math.min(untilMs, verdict.untilMs);
           if (verdict.answer.ok) continue;
           const [leaf] = presenter.material.certificates;
           refusals.push({
             edge: edge.name,
             by,
-            refuser: `${checks.process} on ${verifier.node.name}`,
-            refused: `${shows.process} on ${presenter.node.name}`,
+            refuser: `${checks.process} on ${verifier.name}`,
+            refused: `${shows.process} on ${presenter.name}`,
             reason: verdict.answer.reason,
             code: verdict.answer.code,
             shown: leaf === undefined ? 'nothing' : `${leaf.subject.commonName} of ${leaf.issuer.commonName}`,
@@ -88,54 +81,71 @@ export class Edges {
     return { refusals, checked, untilMs };
   }
 
-  #held(nodes: readonly TwinNode[], side: Side, { files, takes }: Artefact, as: 'shown' | 'trusted'): Held[] {
-    if (side.nodes === 'anywhere') return [];
-    return nodes.flatMap(node => {
+  /** Why a client and a server would not connect now, whether they are ready or not; undefined: they would. */
+  whyNot(graph: TrustGraph, { edge, client, server, nowMs }: Meeting): string | undefined {
+    const { materials } = this.#options;
+    for (const direction of this.#directionsIn(graph)) {
+      if (direction.edge.name !== edge) continue;
+      const { shows, checks, presents, verifiesWith, by } = direction;
+      const [presenter, verifier] = by === 'client' ? [server, client] : [client, server];
+      const shown = presenter.have(shows.process, presents.files, presents.takes, 'shown');
+      const trusted = verifier.have(checks.process, verifiesWith.files, verifiesWith.takes, 'trusted');
+      if (shown === undefined || trusted === undefined) return 'ECONNREFUSED';
+      const held = { name: presenter.name, address: presenter.address, material: materials.shown(shown) };
+      const { answer } = this.#verdict(direction, held, materials.trusted(trusted), nowMs);
+      if (!answer.ok) return `refused by the ${by}: ${answer.reason}`;
+    }
+    return undefined;
+  }
+
+  #directionsIn(graph: TrustGraph): readonly Direction[] {
+    if (graph !== this.#graph) {
+      this.#graph = graph;
+      this.#directions = graph.edges.flatMap(edge => directionsOf(graph, edge));
+    }
+    return this.#directions;
+  }
+
+  #verdict({ edge, by }: Direction, { material: shown, address }: Held, roots: Material, nowMs: number): Verdict {
+    const place = by === 'client' ? hostIn(edge, this.#options.hostOf) : undefined;
+    const host = place === ADDRESS ? address : place;
+    return this.#options.handshakes.verdict({ shown, roots, by, host, nowMs });
+  }
+
+  #held(side: Side, { object, files, takes }: Artefact, as: 'shown' | 'trusted'): Held[] {
+    const { nodes, materials, published } = this.#options;
+    if (side.nodes === 'anywhere') {
+      const texts = object && published(side.process, object);
+      return texts === undefined ? [] : [{ name: 'the network of pods', address: '', material: materials[as](texts) }];
+    }
+    return nodes().flatMap(node => {
       if (side.nodes === 'control-plane' && !node.isControlPlane) return [];
       const texts = node.have(side.process, files, takes);
       // A server that starts or stops is nobody's partner.
       if (texts === undefined || node.podOf(side.process)?.isReady === false) return [];
-      return [{ node, material: this.#options.materials[as](texts) }];
+      return [{ name: node.name, address: node.address, material: materials[as](texts) }];
     });
-  }
-
-  #verdict(
-    { id, certificates, problem }: Material,
-    roots: Material,
-    by: 'client' | 'server',
-    host: string | undefined,
-    nowMs: number,
-  ): Verdict {
-    const key = `${id} ${roots.id} ${by} ${host ?? ''}`;
-    const known = this.#verdicts.get(key);
-    if (known !== undefined && nowMs >= known.fromMs && nowMs < known.untilMs) return known;
-    const [leaf, ...intermediates] = certificates;
-    const usage = by === 'client' ? 'serverAuth' : 'clientAuth';
-    const now = new Date(nowMs);
-    const answer: ChainAnswer =
-      leaf === undefined
-        ? { ok: false, code: 'UNKNOWN_AUTHORITY', reason: problem ?? 'nothing is shown' }
-        : verifyChain({ leaf, intermediates, roots: roots.certificates, now, usage, host });
-    const edges = [...certificates, ...roots.certificates].flatMap(({ notBefore, notAfter }) => [
-      notBefore.getTime(),
-      notAfter.getTime() + 1,
-    ]);
-    const untilMs = Math.min(Number.POSITIVE_INFINITY, ...edges.filter(edge => edge > nowMs));
-    const verdict = { answer, fromMs: nowMs, untilMs };
-    if (this.#verdicts.size >= MOST_VERDICTS) this.#verdicts.clear();
-    this.#verdicts.set(key, verdict);
-    return verdict;
   }
 }
 
-interface Verdict {
-  readonly answer: ChainAnswer;
-  readonly fromMs: number;
-  readonly untilMs: number;
+/** A client and a server of one kind of connection. */
+export interface Meeting {
+  readonly edge: string;
+  readonly client: Party;
+  readonly server: Party;
+  readonly nowMs: number;
+}
+
+/** Whoever takes part: a node, or somebody with things of their own. */
+export interface Party {
+  readonly name: string;
+  readonly address: string;
+  have(process: string, files: readonly string[], takes: Takes, as: 'shown' | 'trusted'): Texts | undefined;
 }
 
 interface Held {
-  readonly node: TwinNode;
+  readonly name: string;
+  readonly address: string;
   readonly material: Material;
 }
 

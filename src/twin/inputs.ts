@@ -1,15 +1,13 @@
 import { createPublicKey } from 'node:crypto';
 import { dump } from 'js-yaml';
-import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { BUNDLE_KEY } from '../certrotation/bundle.ts';
-import { TLS_CERT, TLS_KEY, TLS_SECRET } from '../certrotation/secret.ts';
 import { BOOTSTRAP_KUBECONFIG, KUBELET, LIVE_KUBECONFIG } from '../daemon/certificates/paths.ts';
 import { days } from '../kube/duration.ts';
 import type { Kube } from '../kube/port.ts';
-import { CONFIG_MAPS, NAMESPACES, NODES, SECRETS } from '../kube/resource.ts';
+import { CONFIG_MAPS, NAMESPACES, NODES } from '../kube/resource.ts';
 import { formatRfc3339 } from '../kube/time.ts';
 import { ensureCluster } from '../kube-apiserver/ensure-cluster.ts';
-import { CONFIG_NAMESPACE, ETCD_NAMESPACE, MANAGED_NAMESPACE } from '../kube-apiserver/namespaces.ts';
+import { ETCD_NAMESPACE, MANAGED_NAMESPACE } from '../kube-apiserver/namespaces.ts';
 import { AUTHENTICATIONS, CLUSTER, INFRASTRUCTURES, NETWORKS } from '../kube-apiserver/resources.ts';
 import { CURRENT_CONFIG, MCO_NAMESPACE } from '../machine-config-api/names.ts';
 import type { CertificateAndKey } from '../pki/authority.ts';
@@ -52,7 +50,6 @@ export async function provideInputs(kube: Kube, nodes: readonly TwinNode[], keys
     status: { serviceNetwork: ['172.30.0.0/16'], clusterNetwork: [{ cidr: '10.128.0.0/14', hostPrefix: 23 }] },
   });
   const issuing = { keys, now, lifetimeMs: OUTLIVES_EVERYTHING_MS, algorithm: 'Ed25519' } as const;
-  await provideEtcd(kube, nodes, issuing);
   const csrSigner = await issueSigner({ ...issuing, commonName: 'kube-csr-signer' });
   await kube.create(CONFIG_MAPS, bundle(MANAGED_NAMESPACE, 'csr-controller-ca', csrSigner));
   const key = createPublicKey(await keys.generate('Ed25519')).export({ format: 'pem', type: 'spki' });
@@ -64,18 +61,6 @@ export async function provideInputs(kube: Kube, nodes: readonly TwinNode[], keys
 }
 
 type Issuing = Parameters<typeof issueSigner>[0] extends infer T ? Omit<T & object, 'commonName'> : never;
-
-async function provideEtcd(kube: Kube, nodes: readonly TwinNode[], issuing: Issuing): Promise<void> {
-  const members = nodes.filter(({ isControlPlane }) => isControlPlane).map(({ name, address }) => [name, address]);
-  await kube.create(CONFIG_MAPS, {
-    metadata: { namespace: ETCD_NAMESPACE, name: 'etcd-endpoints' },
-    data: Object.fromEntries(members) as Record<string, string>,
-  });
-  const signer = await issueSigner({ ...issuing, commonName: 'etcd-signer' });
-  const client = await issueClient({ ...issuing, signer, user: { name: 'etcd-client', groups: ['etcd-client'] } });
-  await kube.create(SECRETS, tlsSecret(CONFIG_NAMESPACE, 'etcd-client', client));
-  await kube.create(CONFIG_MAPS, bundle(CONFIG_NAMESPACE, 'etcd-serving-ca', signer));
-}
 
 async function provideNode(kube: Kube, node: TwinNode, signer: CertificateAndKey, issuing: Issuing): Promise<void> {
   const { name, address, disk, isControlPlane } = node;
@@ -114,12 +99,6 @@ async function provideNode(kube: Kube, node: TwinNode, signer: CertificateAndKey
 
 function bundle(namespace: string, name: string, { chain }: CertificateAndKey) {
   return { metadata: { namespace, name }, data: { [BUNDLE_KEY]: encodeCertificates(chain) } };
-}
-
-function tlsSecret(namespace: string, name: string, { chain, key }: CertificateAndKey): Secret {
-  const base64 = (text: string) => Buffer.from(text).toString('base64');
-  const data = { [TLS_CERT]: base64(encodeCertificates(chain)), [TLS_KEY]: base64(encodePrivateKey(key)) };
-  return { metadata: { namespace, name }, type: TLS_SECRET, data };
 }
 
 function pem({ chain, key }: CertificateAndKey): string {

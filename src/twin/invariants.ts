@@ -5,6 +5,7 @@ import { KUBE_APISERVER_CHAINS } from '../kube-apiserver/chains.ts';
 import { certificatesIn } from '../pki/pem.ts';
 import type { Cluster } from './cluster.ts';
 import type { Look, Refusal } from './edges.ts';
+import { EtcdInvariants, sickInEtcd } from './etcd-invariants.ts';
 import type { Excuses } from './excuses.ts';
 
 /** Something that must never be true, and was. */
@@ -23,12 +24,14 @@ export class Invariants {
   readonly #excuses: Excuses;
   readonly violations: Violation[] = [];
   readonly #open = new Set<string>();
+  readonly #etcd: EtcdInvariants;
   #wereAllUp = false;
   inevitable = 0;
 
   constructor(cluster: Cluster, excuses: Excuses) {
     this.#cluster = cluster;
     this.#excuses = excuses;
+    this.#etcd = new EtcdInvariants(cluster, node => excuses.isOff(node, cluster.time.nowMs));
   }
 
   /** From now on. */
@@ -39,6 +42,7 @@ export class Invariants {
   check(look: Look): void {
     this.#checkRefusals(look.refusals);
     this.#checkServers();
+    for (const { rule, what } of this.#etcd.broken()) this.#violated(rule, what);
   }
 
   /** What has to be true when nothing has gone wrong for long enough. */
@@ -53,6 +57,8 @@ export class Invariants {
           this.#violated('everything heals', `${namespace}/${name} ended at ${leaf.notAfter.toISOString()}`);
       }
     }
+    const isOff = (node: string) => this.#excuses.isOff(node, time.nowMs);
+    for (const what of sickInEtcd(this.#cluster, isOff)) this.#violated('everything heals', what);
     for (const node of this.#cluster.nodes) {
       if (this.#excuses.isOff(node.name, time.nowMs) || !node.isControlPlane) continue;
       if (node.pods.get('kube-apiserver')?.isReady !== true)

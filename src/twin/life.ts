@@ -13,6 +13,8 @@ export interface LifeOptions {
   readonly handOver?: 'receipts' | 'clock' | undefined;
   readonly controlPlane?: number | undefined;
   readonly workers?: number | undefined;
+  /** How long a day of etcd's certificates lasts; a day unless told otherwise. */
+  readonly etcdDayMs?: number | undefined;
   readonly leavesLullsOut?: boolean | undefined;
   /** Told of everything that happens. */
   readonly tell?: ((atMs: number, what: string) => void) | undefined;

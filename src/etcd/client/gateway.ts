@@ -23,8 +23,28 @@ export interface GatewayLimits {
   readonly requestMs?: number | undefined;
 }
 
-/** One client of etcd over its JSON gateway: HTTPS with a client certificate, the same calls as gRPC. */
-export class GatewayClient {
+/** One client of etcd, with one certificate: what the operator asks of the members, whatever carries it. */
+export interface EtcdClient {
+  readonly material: TlsMaterial;
+  endpoints: readonly string[];
+  members(options?: CallOptions): Promise<Member[]>;
+  /**
+   * Reads a key that need not exist. A voter must ask the others, so that an answer means that it takes part; a learner may
+   * only answer for itself (spec 40, Q-7). Returns the raft term the member is in, where it says so.
+   */
+  readHealthKey(member: Pick<Member, 'isLearner'>, options?: CallOptions): Promise<number | undefined>;
+  addLearner(peerURL: string, options?: CallOptions): Promise<void>;
+  promote(memberId: string, options?: CallOptions): Promise<void>;
+  remove(memberId: string, options?: CallOptions): Promise<void>;
+  /** Lets what is under way finish. */
+  close(): Promise<void>;
+}
+
+/** Makes clients; they speak to nobody before they are asked something. */
+export type ConnectEtcd = (endpoints: readonly string[], material: TlsMaterial, limits?: GatewayLimits) => EtcdClient;
+
+/** A client over etcd's JSON gateway: HTTPS with a client certificate, the same calls as gRPC. */
+export class GatewayClient implements EtcdClient {
   readonly material: TlsMaterial;
   endpoints: readonly string[];
   readonly #agent: Agent;
@@ -53,10 +73,6 @@ export class GatewayClient {
     return members.map(memberOf);
   }
 
-  /**
-   * Reads a key that need not exist. A voter must ask the others, so that an answer means that it takes part; a learner may
-   * only answer for itself (spec 40, Q-7). Returns the raft term the member is in, where it says so.
-   */
   async readHealthKey(
     { isLearner }: Pick<Member, 'isLearner'>,
     options: CallOptions = {},
@@ -78,7 +94,6 @@ export class GatewayClient {
     await this.#call('/v3/cluster/member/remove', { ID: memberId }, options);
   }
 
-  /** Lets what is under way finish. */
   close(): Promise<void> {
     return this.#agent.close();
   }

@@ -3,7 +3,7 @@ import type { Clock } from '../../kube/clock.ts';
 import { seconds } from '../../kube/duration.ts';
 import type { EtcdMembers, EtcdMembership, HealthRequest, Member, MemberHealth } from '../quorum/member.ts';
 import { hasStarted, memberName } from '../quorum/member.ts';
-import { GatewayClient, type GatewayLimits } from './gateway.ts';
+import { type ConnectEtcd, type EtcdClient, GatewayClient, type GatewayLimits } from './gateway.ts';
 import { isSameMaterial, type MaterialSource, type TlsMaterial } from './material.ts';
 import { ClientPool } from './pool.ts';
 
@@ -12,6 +12,8 @@ export interface GatewayOptions {
   readonly material: MaterialSource;
   readonly clock: Clock;
   readonly limits?: GatewayLimits | undefined;
+  /** Over HTTPS unless told otherwise. */
+  readonly connect?: ConnectEtcd | undefined;
   readonly onError?: ((what: string, error: unknown) => void) | undefined;
   /** Told of every round. */
   readonly onHealth?: ((health: readonly MemberHealth[]) => void) | undefined;
@@ -20,19 +22,21 @@ export interface GatewayOptions {
 /** A running etcd, asked over mutual TLS with whatever certificate is the current one. */
 export class EtcdGateway implements EtcdMembers, EtcdMembership {
   readonly #options: GatewayOptions;
-  readonly #pool: ClientPool<GatewayClient>;
+  readonly #connect: ConnectEtcd;
+  readonly #pool: ClientPool<EtcdClient>;
   #material: TlsMaterial | undefined;
 
   constructor(options: GatewayOptions) {
     this.#options = options;
-    const { endpoints, limits, onError } = options;
+    const { endpoints, limits, onError, connect = overHttps } = options;
+    this.#connect = connect;
     this.#pool = new ClientPool(
       {
         endpoints: async () => {
           await this.#refreshMaterial();
           return endpoints();
         },
-        create: async urls => new GatewayClient(urls, await this.#refreshMaterial(), limits),
+        create: async urls => connect(urls, await this.#refreshMaterial(), limits),
         redirect: (client, urls) => {
           client.endpoints = urls;
         },
@@ -75,7 +79,7 @@ export class EtcdGateway implements EtcdMembers, EtcdMembership {
   async #healthOf(member: Member, material: TlsMaterial, signal: AbortSignal | undefined): Promise<MemberHealth> {
     const [endpoint] = member.clientURLs;
     if (!hasStarted(member) || endpoint === undefined) return { member, healthy: false, error: 'has not started' };
-    const client = new GatewayClient([endpoint], material, this.#options.limits);
+    const client = this.#connect([endpoint], material, this.#options.limits);
     try {
       const raftTerm = await client.readHealthKey(member, { endpoint, signal });
       return { member, healthy: true, raftTerm };
@@ -96,6 +100,8 @@ export class EtcdGateway implements EtcdMembers, EtcdMembership {
     return material;
   }
 }
+
+const overHttps: ConnectEtcd = (endpoints, material, limits) => new GatewayClient(endpoints, material, limits);
 
 /** How long an answer counts, and is shared (spec 40, Q-7). */
 export const MEMBER_CACHE_MS: number = seconds(60);
