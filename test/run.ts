@@ -23,6 +23,7 @@ const FILES_PER_CORE = 2;
 
 /** Whatever begins last should not take longest. By what they took on two cores; others come after them. */
 const LONGEST: readonly string[] = [
+  'test/kubeadm/node/any-operation.test.ts',
   'test/rollout/crash.test.ts',
   'test/machine-config/rollout.test.ts',
   'test/local/up.test.ts',
@@ -48,7 +49,7 @@ const LONGEST: readonly string[] = [
 
 /** Takes many minutes and programs that are built first: only asked for by name, so that `npm test` is the same with and without them. */
 const CLUSTERS_OF_KUBEADM = 'test/kubeadm/';
-/** Nodes without processes, which take seconds. */
+/** Nodes without processes: they need nothing. */
 const NODES_IN_MEMORY = 'test/kubeadm/node/';
 const REAL_CONTROL_PLANE: readonly string[] = ['test/cluster/', CLUSTERS_OF_KUBEADM];
 

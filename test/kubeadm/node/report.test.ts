@@ -15,9 +15,11 @@ test('a control-plane node is told whole: CAs, leaves, processes, keys', async (
       [report.role, report.etcd, report.problem, report.done],
       ['control-plane', 'stacked', undefined, undefined],
     );
-    assert.deepEqual(report.signers.ca, { cas: [ca], key: 'fits' });
+    assert.deepEqual(report.signers.ca, { cas: [ca], key: 'fits', ends: '2036-02-26T00:00:00Z' });
     assert.deepEqual(Object.keys(report.signers).toSorted(), ['ca', 'etcd-ca', 'front-proxy-ca']);
     assert.deepEqual(report.signing, { ca, isSeparate: false });
+    assert.ok(Object.values(report.kubeconfigs ?? {}).every(cas => cas.join() === ca));
+    assert.equal(Object.keys(report.kubeconfigs ?? {}).length, 5);
     assert.equal(Object.keys(report.leaves).length, 12);
     assert.equal(report.leaves['apiserver']?.digest, caDigest(await scene.certificate(`${PKI}/apiserver.crt`)));
     assert.ok(Object.values(report.leaves).every(({ problem }) => problem === undefined));

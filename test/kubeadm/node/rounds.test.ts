@@ -156,6 +156,7 @@ test('a hand-over of every CA, from separating the roles to putting them togethe
     assert.deepEqual(report.signers['etcd-ca'], {
       cas: [scene.signer(next['etcd-ca']).signs, scene.signer(old['etcd-ca']).signs],
       key: 'fits',
+      ends: '2036-02-27T00:00:00Z',
     });
 
     await scene.want({ round: 'retire', isSeparate: true, signers: wanted(name => [next[name]]), leaves });
