@@ -14,7 +14,8 @@ export function addGraph(program: Command): void {
     .summary('draw who signs, holds, shows and verifies which certificate')
     .description(
       'The trust graph of a cluster: signers, bundles, leaves and processes, and four kinds of edges: issued-by, contained-in,\n' +
-        'presented-by, verified-with. Names narrow it down to what is connected with these objects.',
+        'presented-by, verified-with. Names narrow it down to what is connected with these objects. Of a control plane that kubeadm\n' +
+        'made, or of its files (--from /etc/kubernetes), it is drawn by what kubeadm lays out and what can be seen of it from here.',
     )
     .argument('[names...]', 'only what is connected with these: NAME, secret/NAME, configmap/NAME or a process');
   withSourceFlags(command)
@@ -24,5 +25,10 @@ export function addGraph(program: Command): void {
       const { runGraph } = await import('./run.ts');
       await runGraph(names, flags);
     });
-  withExamples(command, 'rotunda graph loadbalancer-serving-signer', 'rotunda graph -o svg > trust.svg');
+  withExamples(
+    command,
+    'rotunda graph loadbalancer-serving-signer',
+    'rotunda graph -o svg > trust.svg',
+    'rotunda graph --from /etc/kubernetes etcd-ca',
+  );
 }

@@ -10,6 +10,7 @@ import { UsageError } from '../usage-error.ts';
 import type { GraphFlags } from './command.ts';
 import { drawDot, drawSvg, drawText } from './draw.ts';
 import { around, type CertificateGraph, certificateGraph } from './model.ts';
+import { seenGraph } from './seen.ts';
 
 const DRAWINGS: Readonly<Record<string, (graph: CertificateGraph) => string>> = {
   text: drawText,
@@ -22,11 +23,13 @@ export async function runGraph(names: readonly string[], flags: GraphFlags): Pro
   const draw = Object.hasOwn(DRAWINGS, flags.output) ? DRAWINGS[flags.output] : undefined;
   if (draw === undefined) throw new UsageError(`--output must be text, dot, svg or json, found "${flags.output}"`);
   const now = nowFrom(flags.now);
-  const { inventory, look } = await withSource(flags, async (source, cluster) => ({
-    look: await lookAround(flags, cluster, now),
-    inventory: await readInventory(source, { parts: ['certificates'] }, now),
-  }));
-  const whole = certificateGraph(inventory, joinGraphs(kubeApiserverTrust(), etcdTrust()));
+  const { whole, look } = await withSource(flags, async (source, cluster) => {
+    const look = await lookAround(flags, cluster, now);
+    if (look?.failure !== undefined) throw look.failure;
+    if (look?.layout === 'kubeadm') return { whole: seenGraph(look.items), look: undefined };
+    const inventory = await readInventory(source, { parts: ['certificates'] }, now);
+    return { whole: certificateGraph(inventory, joinGraphs(kubeApiserverTrust(), etcdTrust())), look };
+  });
   const graph = names.length === 0 ? whole : around(whole, names);
   if (graph === undefined)
     throw new Error(`nothing called ${names.map(name => `"${name}"`).join(' or ')} in the graph`);
