@@ -12,6 +12,8 @@ export interface LoadUser {
 
 export interface LoadReport {
   readonly users: number;
+  /** Each began with a handshake. */
+  readonly clients: number;
   readonly lists: number;
   readonly updates: number;
   /** Attempts that had to be repeated, and were successful then. */
@@ -46,7 +48,7 @@ export class ApiLoad {
   readonly #began: number = Date.now();
   readonly #stop = new AbortController();
   readonly #work: Promise<unknown>;
-  readonly #counts = { lists: 0, updates: 0, retries: 0, events: 0, resumed: 0 };
+  readonly #counts = { clients: 0, lists: 0, updates: 0, retries: 0, events: 0, resumed: 0 };
   readonly #failures: string[] = [];
   readonly #refusals: string[] = [];
   readonly #lost: string[] = [];
@@ -60,9 +62,8 @@ export class ApiLoad {
   }
 
   report(): LoadReport {
-    const { lists, updates, retries, events, resumed } = this.#counts;
     const [failures, refusals, lost] = [this.#failures, this.#refusals, this.#lost];
-    return { users: this.#users, lists, updates, retries, failures, refusals, events, resumed, lost };
+    return { users: this.#users, ...this.#counts, failures, refusals, lost };
   }
 
   async stop(): Promise<LoadReport> {
@@ -73,7 +74,7 @@ export class ApiLoad {
 
   async #use({ name, access }: LoadUser): Promise<void> {
     const key = { namespace: this.#namespace, name: `load-${name}-${this.#began.toString(36)}` };
-    let kube = new HttpKube(access, { requestTimeoutMs: REQUEST_TIMEOUT_MS });
+    let kube = this.#client(access);
     const first = await this.#attempt(`${name} creates`, () =>
       kube.create(CONFIG_MAPS, { metadata: key, data: { count: '0' } }),
     );
@@ -93,7 +94,7 @@ export class ApiLoad {
       await pause(PAUSE_MS);
       if (round % ROUNDS_A_CLIENT !== 0) continue;
       await kube.close();
-      kube = new HttpKube(access, { requestTimeoutMs: REQUEST_TIMEOUT_MS });
+      kube = this.#client(access);
     }
     for (let waits = 0; seen.count < count && waits < 100; waits++) await pause(PAUSE_MS);
     if (seen.count < count) this.#lost.push(`${name} has written ${count} and its watch has seen ${seen.count}`);
@@ -110,7 +111,7 @@ export class ApiLoad {
     seen: { count: number },
     signal: AbortSignal,
   ): Promise<void> {
-    const kube = new HttpKube(access, { requestTimeoutMs: REQUEST_TIMEOUT_MS });
+    const kube = this.#client(access);
     let resourceVersion = from.metadata?.resourceVersion;
     const selection = { namespace: this.#namespace, fieldSelector: `metadata.name=${from.metadata?.name}` };
     for (let inVain = 0; !signal.aborted; ) {
@@ -127,15 +128,21 @@ export class ApiLoad {
         }
       } catch (error) {
         if (isRefusal(error)) this.#note(this.#refusals, `${name} watches: ${textOf(error)}`);
-        if (isGone(error) || ++inVain > MOST_ATTEMPTS) {
+        if (isGone(error) || ++inVain === MOST_ATTEMPTS) {
           this.#note(this.#lost, `${name} cannot go on at ${resourceVersion}: ${textOf(error)}`);
-          break;
         }
+        // A standard client never gives up; what is gone it asks for anew.
+        if (isGone(error)) resourceVersion = undefined;
         await pause(backoffMs(inVain));
       }
       if (!signal.aborted) this.#counts.resumed++;
     }
     await kube.close();
+  }
+
+  #client(access: Access): HttpKube {
+    this.#counts.clients++;
+    return new HttpKube(access, { requestTimeoutMs: REQUEST_TIMEOUT_MS });
   }
 
   /** With the repetitions of a standard client. Undefined when that was not enough. */

@@ -96,9 +96,15 @@ export function retireRequest(name: SignerName, scene: Scene): Request {
     is: 'asked',
     key: signerKey(name),
     notes: { [RETIRE]: formatRfc3339(scene.now) },
-    says: `${names} leaves every file and cluster-info. Whatever still shows a certificate of it, such as copies of admin.conf, is refused from then on.`,
+    says: `${names} leaves every file${name === 'ca' ? ' and cluster-info' : ''}. ${AFTER_IT[name]}`,
   };
 }
+
+const AFTER_IT: Readonly<Record<SignerName, string>> = {
+  ca: 'Whatever still shows a certificate of it, such as copies of admin.conf, is refused from then on.',
+  'front-proxy-ca': 'Aggregated API servers refuse whatever still shows a certificate of it from then on.',
+  'etcd-ca': 'Whoever still asks etcd with a certificate of it, for a backup for instance, is refused from then on.',
+};
 
 export async function write(kube: Kube, { key, notes }: Extract<Request, { is: 'asked' }>): Promise<void> {
   const body = { metadata: { annotations: notes } };

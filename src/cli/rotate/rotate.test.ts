@@ -80,6 +80,8 @@ test('asked for, followed to the end, retired: each answer says what is so', asy
   const facts = factsOf('ca', 'rotate', await sceneOf(cluster))?.join('\n') ?? '';
   assert.match(facts, /^"kubernetes@\d+" signs on every control-plane node, until 203/);
   assert.match(facts, /"kubernetes" is still trusted, until its end or rotunda rotate ca --retire/);
+  const retire = retireRequest('ca', await sceneOf(cluster));
+  assert.match('says' in retire ? retire.says : '', /every file and cluster-info\. .* admin\.conf, is refused/);
   await ask(cluster, retireRequest);
   // It leaves the bundle first; then the operator has not said yet that it will leave files, where it still is.
   const isInBundle = async () => (await sceneOf(cluster)).families[0]?.question.retiring.length !== 0;

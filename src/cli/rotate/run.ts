@@ -35,7 +35,7 @@ export async function runRotate(what: SignerName, flags: RotateFlags): Promise<v
     else {
       await agree(aim, request, flags.yes);
       await write(kube, request);
-      process.stderr.write(`${visible(wrap(request.says))}\n`);
+      process.stderr.write(`${wrap(visible(request.says))}\n`);
     }
     if (!flags.follow) return;
     const stop = new AbortController();

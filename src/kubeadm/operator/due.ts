@@ -12,6 +12,8 @@ export interface DueLeaf {
   readonly from: string;
   /** For people. */
   readonly why: string;
+  /** Nobody accepts the one that is there: whatever else is done on the node may wait for this. */
+  readonly isUseless: boolean;
 }
 
 /** A kubelet renews its certificate itself before this part of its life is over; when it has not, somebody has to (KA-5). */
@@ -32,7 +34,10 @@ export function dueLeaves(node: NodeSight, { families, refresh, now }: Omit<Clus
     // What is not there is not made by us: nobody has said what is to be in it.
     if (leaf === undefined) return [];
     const why = whyDue(leaf, chain, family, refresh, now);
-    return why === undefined ? [] : [{ name: chain.name, from: newerThan(leaf, now), why: `${chain.name} ${why}` }];
+    const isUseless = leaf.problem !== undefined || momentMs(leaf.notAfter) <= now.getTime();
+    return why === undefined
+      ? []
+      : [{ name: chain.name, from: newerThan(leaf, now), why: `${chain.name} ${why}`, isUseless }];
   });
 }
 

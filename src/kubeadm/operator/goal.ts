@@ -87,8 +87,8 @@ function serviceAccountDifferences({ serviceAccount }: NodeGoal, { serviceAccoun
   return isSame ? [] : ['sa.pub has other keys'];
 }
 
-/** Whether what a node was asked for is what it ought to be; a leaf that became due since then can wait. */
-export function isAsked(goal: NodeGoal, { signers, isSeparate: separate, serviceAccount }: Wanted): boolean {
+/** Whether what a node was asked for is what it ought to be; a leaf that became due since then can wait, but not one that has ended. */
+export function isAsked(goal: NodeGoal, { signers, isSeparate: separate, serviceAccount, leaves }: Wanted): boolean {
   const isSame = Object.entries(goal.signers).every(([name, { bundle, signs }]) => {
     const asked = signers[name as SignerName];
     return asked === undefined || (asked.bundle === bundle && asked.signs === signs);
@@ -97,5 +97,10 @@ export function isAsked(goal: NodeGoal, { signers, isSeparate: separate, service
     goal.serviceAccount === undefined ||
     (serviceAccount?.signs === goal.serviceAccount.signs &&
       serviceAccount.publicKeys === goal.serviceAccount.publicKeys);
-  return isSame && separate === goal.isSeparate && isSameAccount;
+  const isLeafAsked = ({ name, from, isUseless }: DueLeaf) => !isUseless || isNotBefore(leaves[name], from);
+  return isSame && separate === goal.isSeparate && isSameAccount && goal.due.every(isLeafAsked);
+}
+
+function isNotBefore(asked: string | undefined, from: string): boolean {
+  return asked !== undefined && Date.parse(asked) >= Date.parse(from);
 }

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { minutes, seconds } from '../../kube/duration.ts';
+import { days, minutes, seconds } from '../../kube/duration.ts';
+import { ownCertificate } from '../../pki/authority.ts';
+import { issueSigner } from '../../pki/issue.ts';
+import { encodeCertificates } from '../../pki/pem.ts';
+import { seededKeys } from '../../pki/seeded-keys.ts';
+import { caDigest } from '../../trust/receipts.ts';
 import type { NodeReport } from '../report.ts';
 import type { Wanted } from '../wanted.ts';
 import type { Cluster, NodeSight } from './cluster.ts';
@@ -30,9 +35,9 @@ function node(name: string, change: Partial<NodeSight> = {}): NodeSight {
   return { name, ...common, report: report({ processes: {} }), wanted: WANTED, ...change };
 }
 
-function decideAfter(passedMs: number, nodes: readonly NodeSight[]) {
+function decideAfter(passedMs: number, nodes: readonly NodeSight[], families: Cluster['families'] = []) {
   const now = new Date(ASKED.getTime() + passedMs);
-  const cluster: Cluster = { nodes, families: [], separates: false, serviceAccount: undefined, refresh: 0.666, now };
+  const cluster: Cluster = { nodes, families, separates: false, serviceAccount: undefined, refresh: 0.666, now };
   return decideRound(cluster);
 }
 
@@ -66,6 +71,26 @@ describe('which node is asked next (spec 80, KA-6)', () => {
     const worker = node('0', { isControlPlane: false, wanted: undefined, report: report() });
     const { step: first } = decideAfter(minutes(2), [restless, worker]);
     assert.equal(first.do === 'order' ? first.node : first.do, 'a');
+  });
+
+  test('one that works is asked otherwise when a leaf ends, without which it may not come to an end; not when one is due', async () => {
+    const keys = seededKeys('round');
+    const lifetimeMs = days(3650);
+    const pair = await issueSigner({ keys, now: ASKED, commonName: 'kubernetes', lifetimeMs, algorithm: 'P-256' });
+    const current = ownCertificate(pair);
+    const families = [{ name: 'ca', current, trusted: [current], leaves: 'hold' }] as const;
+    const signers = { ca: { bundle: encodeCertificates([current]), signs: caDigest(current) } };
+    const working = (notAfter: string, asked: Wanted['leaves'] = {}) => {
+      const leaf = { digest: 'a'.repeat(64), notBefore: '2025-11-18T20:00:00Z', notAfter };
+      const leaves = { 'apiserver-kubelet-client': leaf };
+      return node('a', { report: report({ done: undefined, leaves }), wanted: { ...WANTED, signers, leaves: asked } });
+    };
+    const { step } = decideAfter(minutes(1), [working('2026-11-18T20:00:30Z'), node('b')], families);
+    assert.equal(step.do === 'order' && step.node, 'a');
+    const asked = (step.do === 'order' && step.wanted.leaves) || {};
+    assert.deepEqual(Object.keys(asked), ['apiserver-kubelet-client']);
+    assert.equal(decideAfter(minutes(1), [working('2026-11-18T20:00:30Z', asked)], families).step.do, 'nothing');
+    assert.equal(decideAfter(minutes(1), [working('2026-11-18T21:00:00Z')], families).step.do, 'nothing');
   });
 
   test('one that was done in vain is named, and asked again after a minute', () => {

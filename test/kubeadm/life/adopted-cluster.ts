@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { annotationsOf } from '../../../src/certrotation/secret.ts';
 import { HttpKube } from '../../../src/kube/client.ts';
 import { loadAccess } from '../../../src/kube/kubeconfig.ts';
-import { CONFIG_MAPS, NODES, PODS } from '../../../src/kube/resource.ts';
+import { CONFIG_MAPS, NODES, PODS, SECRETS } from '../../../src/kube/resource.ts';
 import { CLUSTER_RECORD, type ClusterStatus, statusOf } from '../../../src/kubeadm/cluster-record.ts';
 import { PKI_NAMESPACE } from '../../../src/kubeadm/names.ts';
+import { JOINS_END } from '../../../src/kubeadm/operator/names.ts';
 import { type LeafSight, NODE_REPORT, reportOf } from '../../../src/kubeadm/report.ts';
 import type { Certificate } from '../../../src/pki/certificate.ts';
 import { readCertificates } from '../../../src/pki/pem.ts';
@@ -137,6 +139,33 @@ export class AdoptedCluster {
     );
   }
 
+  /** Every join command has ended, and the two hours that a join may take are over at once. */
+  async endJoins(): Promise<void> {
+    const tokens = await this.first.output('kubeadm', 'token', 'list', '-o', 'jsonpath={.token}{"\\n"}');
+    for (const token of tokens.split('\n').filter(Boolean))
+      await this.first.output('kubeadm', 'token', 'delete', token);
+    const place = { namespace: PKI_NAMESPACE, name: 'ca' };
+    await this.eventually('the end of join commands to be known', async () => {
+      return annotationsOf(await this.kube.get(SECRETS, place))[JOINS_END] !== undefined;
+    });
+    const annotations = { [JOINS_END]: new Date(Date.now() - 1000).toISOString() };
+    await this.kube.patch(SECRETS, place, { type: 'merge', body: { metadata: { annotations } } });
+  }
+
+  /** What a person does once a year who has nothing else. */
+  async renewByHand(): Promise<void> {
+    for (const node of this.controlPlane) {
+      const { code, stderr } = await this.rig.kubeadm(node, ['certs', 'renew', 'all']);
+      assert.equal(code, 0, stderr);
+    }
+  }
+
+  /** What kubeadm says of every certificate of the control plane, by node. */
+  async expirations(): Promise<ReadonlyMap<string, ReadonlyMap<string, ExpirationRow>>> {
+    const rows = this.controlPlane.map(async node => [node.name, await expirationsOn(this.rig, node)] as const);
+    return new Map(await Promise.all(rows));
+  }
+
   /** `kubeadm certs check-expiration` works on every control-plane node, and shows what agents report. */
   async isKnownToKubeadm(): Promise<void> {
     for (const node of this.controlPlane) {
@@ -147,6 +176,8 @@ export class AdoptedCluster {
         if (name === 'kubelet.conf') continue;
         assert.equal(Date.parse(said.get(name)?.expirationDate ?? ''), Date.parse(notAfter), `${name} on ${node.name}`);
       }
+      for (const [name, { ends = '' }] of Object.entries(report.signers))
+        assert.equal(Date.parse(said.get(name)?.expirationDate ?? ''), Date.parse(ends), `${name} on ${node.name}`);
     }
   }
 

@@ -130,13 +130,19 @@ export class ClusterLoad {
   }
 
   /** In numbers, for whoever reads the test's output. */
-  sum(): string {
+  async sum(): Promise<string> {
     const { admin, pods, kubelets, etcd, leasesRenewed } = this.report();
+    const all = [admin, ...pods];
     const of = (name: string, reports: readonly LoadReport[]) => {
       const sum = (key: 'lists' | 'updates' | 'retries' | 'events') =>
         reports.reduce((total, report) => total + report[key], 0);
       return `${name}: ${sum('lists')} lists, ${sum('updates')} updates, ${sum('events')} events, ${sum('retries')} repeated`;
     };
+    const count = (key: 'failures' | 'refusals' | 'lost') =>
+      all.reduce((total, report) => total + report[key].length, 0);
+    // Every question to a kubelet or a member is a connection of its own.
+    const handshakes = all.reduce((total, { clients }) => total + clients, kubelets.asked + etcd.asked);
+    const untrusted = kubelets.failures.length + etcd.failures.length + (await this.#cluster.refusalsInLogs()).length;
     const asked = (name: string, { asked: times, repeated, longestMs }: AskedReport) =>
       `${name}: asked ${times} times, ${repeated} repeated, for ${(longestMs / 1000).toFixed(1)} s at most`;
     return [
@@ -145,6 +151,8 @@ export class ClusterLoad {
       asked('kubelets through kube-apiserver', kubelets),
       asked('members of etcd', etcd),
       `kubelets: ${leasesRenewed} leases renewed`,
+      `failed with all repetitions: ${count('failures')}, refused: ${count('refusals')}, watches that lost something: ${count('lost')}`,
+      `at least ${handshakes} handshakes, of which one side refused: ${untrusted}`,
     ].join('; ');
   }
 
