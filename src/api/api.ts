@@ -30,6 +30,8 @@ export interface ApiOptions {
   /** Further names and addresses the serving certificate is good for. */
   readonly hostnames?: readonly string[] | undefined;
   readonly podLogs?: PodLogs | undefined;
+  /** Others stand in front of this server and speak for the cluster: it publishes no CA of its own, and signs no requests. */
+  readonly isBehindOthers?: boolean | undefined;
   readonly onError?: ((what: string, error: unknown) => void) | undefined;
 }
 
@@ -70,8 +72,12 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
       journal,
       tokenKey: identity.tokenKey,
       clientCas: () => trust.certificates,
-      rootCa: () => encodeCertificates(identity.servingCa.chain),
-      signer: { authority: () => identity.clientCa, keys, lifetimeMs: SIGNED_LIFETIME_MS },
+      ...(options.isBehindOthers
+        ? { rootCa: 'of others' as const }
+        : {
+            rootCa: () => encodeCertificates(identity.servingCa.chain),
+            signer: { authority: () => identity.clientCa, keys, lifetimeMs: SIGNED_LIFETIME_MS },
+          }),
       podLogs: options.podLogs,
       onError,
     });
@@ -85,7 +91,10 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     });
     started.unshift(http);
     const url = `https://${host.includes(':') ? `[${host}]` : host}:${http.port}`;
-    return await assemble({ dir, url, identity, identityOptions, trust, engine, http, clock, onError });
+    const publishTrust = async () => {
+      if (!options.isBehindOthers) await trust.publish(engine.kube);
+    };
+    return await assemble({ dir, url, identity, identityOptions, trust, publishTrust, engine, http, clock, onError });
   } catch (error) {
     for (const part of started) await part.close();
     throw error;
@@ -98,6 +107,7 @@ interface Parts {
   readonly identity: Identity;
   readonly identityOptions: Parameters<typeof loadIdentity>[0];
   readonly trust: ClientTrust;
+  readonly publishTrust: () => Promise<void>;
   readonly engine: Engine;
   readonly http: HttpServer;
   readonly clock: Clock;
@@ -110,6 +120,7 @@ async function assemble({
   identity,
   identityOptions,
   trust,
+  publishTrust,
   engine,
   http,
   clock,
@@ -121,7 +132,7 @@ async function assemble({
     if (kubeconfigPath !== undefined) await writeAtomically(kubeconfigPath, text);
   };
   await publish(kubeconfig);
-  await trust.publish(engine.kube);
+  await publishTrust();
   let shown: ServingIdentity = servingIdentity(identity.serving, trust);
   /** Somebody else's certificate is shown; renewing it is not our affair. */
   let replaced = false;
@@ -155,7 +166,7 @@ async function assemble({
     setClientCas(bundle) {
       trust.add(bundle);
       show({ ...shown, clientCa: trust.pem });
-      trust.publish(engine.kube).catch((error: unknown) => onError('publishing client CAs', error));
+      publishTrust().catch((error: unknown) => onError('publishing client CAs', error));
     },
     watches: () => http.watches(),
     async close() {

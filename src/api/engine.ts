@@ -11,7 +11,7 @@ import { createRbacAuthorizer } from './auth/rbac.ts';
 import { createTokenIssuer, createTokenVerifier } from './auth/service-account.ts';
 import type { SignerOptions } from './auth/signer.ts';
 import { bootstrap } from './bootstrap.ts';
-import { startControl } from './control/control.ts';
+import { type RootCa, startControl } from './control/control.ts';
 import { EmbeddedKube } from './embedded.ts';
 import { Registry } from './kinds/registry.ts';
 import { createLister } from './lister.ts';
@@ -31,8 +31,8 @@ export interface EngineOptions {
   readonly tokenKey?: KeyObject | undefined;
   /** The CAs of client certificates. Return the same array until they change. */
   readonly clientCas?: (() => readonly Certificate[]) | undefined;
-  /** PEM of the certificates this server is verified with; published in every namespace. */
-  readonly rootCa?: (() => string) | undefined;
+  /** PEM of the certificates this server is verified with; published in every namespace, unless others do that. */
+  readonly rootCa?: RootCa | undefined;
   readonly signer?: SignerOptions | undefined;
   readonly podLogs?: PodLogs | undefined;
   /** Told about failures inside the server. */

@@ -4,6 +4,7 @@ import { amend } from '../rest/amend.ts';
 import type { Core } from '../rest/core.ts';
 import { remove } from '../rest/delete.ts';
 import { whole } from '../store/entry.ts';
+import type { RootCa } from './control.ts';
 import { type Controller, internalCall } from './controller.ts';
 import { Worker } from './worker.ts';
 
@@ -14,7 +15,7 @@ const UID = 'kubernetes.io/service-account.uid';
 /** Fills Secrets of type `kubernetes.io/service-account-token`, and removes them with their account. */
 export function fillTokenSecrets(
   core: Core,
-  rootCa: () => string,
+  rootCa: RootCa,
   onError: (key: string, error: unknown) => void,
 ): Controller {
   const worker = new Worker(core.clock, path => look(path), onError);
@@ -53,7 +54,7 @@ export function fillTokenSecrets(
     }
     if (secret.data?.['token'] !== undefined && annotations[UID] === accountUid) return;
     const content = {
-      'ca.crt': rootCa(),
+      ...(rootCa !== 'of others' && { 'ca.crt': rootCa() }),
       namespace,
       token: core.tokens.issueForSecret(account as ServiceAccount, name),
     };

@@ -11,9 +11,11 @@ import { emptyNamespaces } from './namespaces.ts';
 import { aggregateRoles } from './roles.ts';
 import { signRequests } from './signing.ts';
 
+/** PEM of what clients in pods verify with; or others see to that they have it. */
+export type RootCa = (() => string) | 'of others';
+
 export interface ControlOptions {
-  /** PEM of the certificates that this server is verified with. */
-  readonly rootCa: () => string;
+  readonly rootCa: RootCa;
   readonly signer?: SignerOptions | undefined;
   readonly onError: (controller: string, key: string, error: unknown) => void;
 }

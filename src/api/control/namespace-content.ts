@@ -6,6 +6,7 @@ import type { Core } from '../rest/core.ts';
 import { create } from '../rest/create.ts';
 import { sameJson } from '../schema/json.ts';
 import { EVERYTHING } from '../store/store.ts';
+import type { RootCa } from './control.ts';
 import { type Controller, internalCall } from './controller.ts';
 import { Worker } from './worker.ts';
 
@@ -14,7 +15,7 @@ export const ROOT_CA_CONFIG_MAP = 'kube-root-ca.crt';
 /** Gives every namespace its service account `default` and the certificates to verify this server with. */
 export function furnishNamespaces(
   core: Core,
-  rootCa: () => string,
+  rootCa: RootCa,
   onError: (key: string, error: unknown) => void,
 ): Controller {
   const worker = new Worker(core.clock, name => furnish(name), onError);
@@ -36,7 +37,8 @@ export function furnishNamespaces(
     const found = core.store.newest('/namespaces', namespace);
     if (found === undefined || found.object.metadata?.deletionTimestamp !== undefined) return;
     await ensure('/serviceaccounts', namespace, 'default', {});
-    await ensure('/configmaps', namespace, ROOT_CA_CONFIG_MAP, { data: { 'ca.crt': rootCa() } });
+    if (rootCa !== 'of others')
+      await ensure('/configmaps', namespace, ROOT_CA_CONFIG_MAP, { data: { 'ca.crt': rootCa() } });
   }
 
   async function ensure(bucket: string, namespace: string, name: string, content: { data?: object }): Promise<void> {
