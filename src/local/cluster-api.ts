@@ -11,6 +11,7 @@ import type { IssueToken } from './volumes.ts';
 export interface Identity {
   readonly name: string;
   readonly groups: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
 /** The API of a cluster: the embedded one, or kube-apiserver on the nodes of the cluster itself. */
@@ -22,6 +23,8 @@ export interface ClusterApi {
   readonly podKubeconfig: string | undefined;
   /** The name it proves to pods, where that is not the host of its URL. */
   readonly serverName?: string | undefined;
+  /** What programs of pods are told besides. */
+  readonly podEnv?: Readonly<Record<string, string>> | undefined;
   readonly issueToken: IssueToken;
   /** It is elsewhere than at the last start, so what still runs from then looks for it in vain. */
   readonly hasMoved: boolean;
@@ -39,15 +42,23 @@ export interface EmbeddedApiOptions {
   /** 0 takes the one of the last start, or else a free one. */
   readonly port: number;
   readonly podLogs: ApiOptions['podLogs'];
+  readonly isBehindOthers?: boolean | undefined;
   readonly log: Log;
 }
 
 /** The embedded API in this process, with its state and its kubeconfig in `dir`. */
-export async function embeddedApi({ dir, port, podLogs, log }: EmbeddedApiOptions): Promise<ClusterApi> {
+export async function embeddedApi({
+  dir,
+  port,
+  podLogs,
+  isBehindOthers,
+  log,
+}: EmbeddedApiOptions): Promise<ClusterApi> {
   const portBefore = lastPort(dir);
   const api = await startApiAt(port, {
     dir,
     podLogs,
+    isBehindOthers,
     onError: (what, err) => log.warn({ what, err }, 'the API failed at something'),
   });
   const kubeconfigPath = api.kubeconfigPath ?? join(dir, 'kubeconfig');
@@ -58,8 +69,8 @@ export async function embeddedApi({ dir, port, podLogs, log }: EmbeddedApiOption
     podKubeconfig: kubeconfigPath,
     issueToken: engineTokens(api.engine),
     hasMoved: portBefore !== 0 && portBefore !== Number(new URL(api.url).port),
-    async as({ name, groups }) {
-      const user = { name, uid: '', groups: [...groups, 'system:authenticated'], extra: {} };
+    async as({ name, groups, extra = {} }) {
+      const user = { name, uid: '', groups: [...groups, 'system:authenticated'], extra };
       return new EmbeddedKube(api.engine.core, { user });
     },
     reachable: async () => {},

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Clock, sleep, systemClock } from '../kube/clock.ts';
 import { seconds } from '../kube/duration.ts';
+import type { LayoutName } from './layout.ts';
 import { endProcesses } from './leftover-pods.ts';
 import type { PartReport } from './part-board.ts';
 import { isRunning, killProcess, type ProcessIdentity, startTimeOf } from './process.ts';
@@ -13,6 +14,8 @@ export interface ClusterRecord {
   readonly startedAt: string;
   readonly url: string;
   readonly kubeconfig: string;
+  /** Absent in what older versions have told: then it is the only one that they knew. */
+  readonly layout?: LayoutName | undefined;
   /** Programs that only stand in for the real ones. */
   readonly standIns: readonly string[];
   readonly parts: readonly PartReport[];

@@ -9,18 +9,17 @@ import { formatGoDuration, seconds } from '../kube/duration.ts';
 import { SINGLETON_CORRELATION } from '../kube/event-correlation.ts';
 import { EventWriter } from '../kube/event-writer.ts';
 import type { Kube } from '../kube/port.ts';
-import { type KeyAlgorithm, systemKeys } from '../pki/keys.ts';
+import type { KeyAlgorithm } from '../pki/keys.ts';
 import { nodeAddress } from './addresses.ts';
-import { type ClusterApi, embeddedApi, type Identity } from './cluster-api.ts';
-import { provideClusterInputs } from './cluster-inputs.ts';
-import { applyDefinitions } from './definitions.ts';
+import type { ClusterApi, Identity } from './cluster-api.ts';
 import { holdFolder } from './holder.ts';
+import { type ClusterLayout, type NodeRole, type PlannedNode, settleLayout } from './layout.ts';
 import { leadOnAndOn } from './leading.ts';
 import { endProcesses } from './leftover-pods.ts';
 import { LocalNode } from './node.ts';
+import { OPENSHIFT_LAYOUT } from './openshift-layout.ts';
 import type { ClusterPart, PartContext, RunningPart } from './part.ts';
 import { PartBoard, type PartReport, type ProgressListener } from './part-board.ts';
-import { PARTS } from './parts.ts';
 import { localPodLogs } from './pod-logs.ts';
 import { type ProgramOptions, Programs } from './programs.ts';
 
@@ -41,9 +40,11 @@ export interface LocalClusterOptions {
   readonly settleMs?: number | undefined;
   /** How long servers must have been ready before the next node is touched. */
   readonly minReadyMs?: number | undefined;
-  /** Where the API is; the embedded one in `dir` unless told otherwise. */
+  /** OpenShift's unless told otherwise; a folder keeps the one that it began with. */
+  readonly layout?: ClusterLayout | undefined;
+  /** Where the API is; that of the layout unless told otherwise. */
   readonly api?: ((dir: string, log: Log) => Promise<ClusterApi>) | undefined;
-  /** What runs in the cluster; everything unless told otherwise. */
+  /** What runs in the cluster; everything of the layout unless told otherwise. */
   readonly parts?: readonly ClusterPart[] | undefined;
   /** What runs besides those. */
   readonly moreParts?: readonly ClusterPart[] | undefined;
@@ -57,6 +58,7 @@ export interface LocalClusterOptions {
 }
 
 export interface LocalCluster {
+  readonly layout: ClusterLayout;
   readonly api: ClusterApi;
   readonly kube: Kube;
   readonly kubeconfigPath: string;
@@ -92,19 +94,27 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
     settleMs,
     minReadyMs,
     log = silentLog,
-    parts = PARTS,
+    layout = OPENSHIFT_LAYOUT,
+    parts = layout.parts,
   } = withDefaults(options);
   const dir = resolve(options.dir);
   const holder = holdFolder(dir);
+  const planned = [
+    ...plan(dir, 'master', 'control-plane', controlPlane, 0),
+    ...plan(dir, 'worker', 'worker', workers, FIRST_WORKER_INDEX),
+  ];
   const stop = new AbortController();
   const nodes: LocalNode[] = [];
   const podLogs = localPodLogs(() => nodes);
-  const api = await (options.api?.(dir, log) ?? embeddedApi({ dir, port: apiPort, podLogs, log })).catch(
-    (error: unknown) => {
-      holder.release();
-      throw error;
-    },
-  );
+  const makeApi = async () => {
+    settleLayout(dir, layout.name);
+    const addresses = planned.filter(({ role }) => role === 'control-plane').map(({ address }) => address);
+    return options.api?.(dir, log) ?? layout.api({ dir, port: apiPort, podLogs, log, controlPlane: addresses });
+  };
+  const api = await makeApi().catch((error: unknown) => {
+    holder.release();
+    throw error;
+  });
   const { kube, kubeconfigPath } = api;
   const writer = new EventWriter(kube, {
     correlation: SINGLETON_CORRELATION,
@@ -123,7 +133,6 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
     holder.release();
   };
   try {
-    const names = [...numbered('master', controlPlane, 0), ...numbered('worker', workers, FIRST_WORKER_INDEX)];
     const { hostname, port } = new URL(api.url);
     const env = {
       KUBERNETES_SERVICE_HOST: hostname,
@@ -131,16 +140,19 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       ROTUNDA_SETTLE_PAUSE: formatGoDuration(settleMs),
       NODE_COMPILE_CACHE: options.compileCache ?? process.env.NODE_COMPILE_CACHE ?? join(dir, 'cache'),
       ...(api.serverName === undefined ? {} : { ROTUNDA_API_SERVER_NAME: api.serverName }),
+      ...api.podEnv,
     };
     privateDirectory(join(dir, 'nodes'));
-    for (const { name, role, index } of names) {
+    const founding = { dir, nodes: planned, url: api.url, dayMs: options.dayMs, keyAlgorithm: options.keyAlgorithm };
+    await layout.found?.(founding);
+    for (const { name, role, root, address } of planned) {
       nodes.push(
         new LocalNode({
           name,
-          root: join(dir, 'nodes', name),
+          root,
           kube,
-          address: nodeAddress(dir, index),
-          labels: { [`node-role.kubernetes.io/${role}`]: '' },
+          address,
+          labels: layout.labels(role),
           kubeconfig: api.podKubeconfig,
           issueToken: api.issueToken,
           env,
@@ -161,18 +173,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
         signal: starting,
         onError: err => log.info({ err }, 'the API is away while the cluster starts'),
       });
-    await patiently(() => applyDefinitions(kube));
-    await patiently(() => api.settled());
-    const inputs = {
-      kube,
-      clock: systemClock,
-      keys: systemKeys,
-      controlPlane: new Map(masters.map(({ name, address }) => [name, address])),
-      keyAlgorithm: options.keyAlgorithm,
-      hasEtcd: parts.some(({ name }) => name === 'etcd'),
-      dayMs: options.dayMs,
-    };
-    await patiently(() => provideClusterInputs(inputs));
+    await layout.provide({ ...founding, api, parts, patiently });
     await Promise.race([Promise.all(nodes.map(node => node.registered)), rejectedBy(starting)]);
     board.add(
       'nodes',
@@ -194,10 +195,11 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       log,
       events: (component: string, name: string) =>
         writer.recorder(component, { apiVersion: 'v1', kind: 'Namespace', name, namespace: name }),
-      lead: (lease, events, work) => {
+      lead: (lease, events, work, as = { kube, signal: stop.signal }) => {
         const { identity } = holder;
         const changed = () => board.changed();
-        return leadOnAndOn({ kube, lease, identity, clock: systemClock, events, log, changed }, work, stop.signal);
+        const options = { kube: as.kube, lease, identity, clock: systemClock, events, log, changed };
+        return leadOnAndOn(options, work, as.signal);
       },
       signal: stop.signal,
       patiently,
@@ -211,12 +213,13 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
     const ready = () => board.allReady(stop.signal);
     const reports = () => board.reports();
     return {
+      layout,
       api,
       kube,
       kubeconfigPath,
       nodes,
       controlPlane: masters,
-      standIns: ['etcd', 'kube-apiserver'].filter(name => programs.find(name)?.isStandIn === true),
+      standIns: layout.programs.filter(name => programs.find(name)?.isStandIn === true),
       parts: reports,
       ready,
       ended: board.ended,
@@ -279,6 +282,9 @@ function expectCount(what: string, found: number, least: number, most: number): 
   throw new RangeError(`expected ${what} from ${least} to ${most}, found ${found}`);
 }
 
-function numbered(role: string, count: number, first: number): { name: string; role: string; index: number }[] {
-  return Array.from({ length: count }, (_, number) => ({ name: `${role}-${number}`, role, index: first + number }));
+function plan(dir: string, prefix: string, role: NodeRole, count: number, first: number): PlannedNode[] {
+  return Array.from({ length: count }, (_, number) => {
+    const name = `${prefix}-${number}`;
+    return { name, role, address: nodeAddress(dir, first + number), root: join(dir, 'nodes', name) };
+  });
 }

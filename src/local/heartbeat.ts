@@ -89,6 +89,14 @@ export class Heartbeat {
     });
   }
 
+  /** Renews the lease, now. */
+  async renew(): Promise<void> {
+    if (this.#uid === undefined || this.#stop.signal.aborted) return;
+    await this.#renewLease().catch((error: unknown) => {
+      this.#options.log.debug({ err: error }, 'the lease could not be renewed');
+    });
+  }
+
   async #beat(): Promise<void> {
     const { clock, log, name } = this.#options;
     while (!this.#stop.signal.aborted) {

@@ -66,6 +66,15 @@ export class HostedPod {
     await updateStatus(kube, PODS, { namespace, name }, running, { clock: this.#clock, signal });
   }
 
+  /** The pod has ended, and is not shown any more. */
+  async hide(): Promise<void> {
+    const { kube, namespace, name } = this.#options;
+    this.close();
+    await kube.delete(PODS, { namespace, name }, { gracePeriodSeconds: 0 }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+  }
+
   close(): void {
     this.#output.close();
   }

@@ -170,8 +170,9 @@ export class LocalNode {
     this.#lock?.release();
   }
 
-  /** The kubelet starts: only then it reads its configuration. */
+  /** The kubelet starts: only then it reads its configuration, and it says at once that it is there. */
   async kubeletStarts(): Promise<void> {
+    await this.#heartbeat.renew();
     const mostPods = podLimit(this.root);
     if (mostPods === this.#mostPods) return;
     this.#mostPods = mostPods;

@@ -33,12 +33,21 @@ const OS_RELEASE = [
  * What an image of an operating system brings to a local node before anybody configures it: its name, the account that the keys
  * of administrators belong to, and the services. Nothing of them runs; what is asked of them is written down and goes well.
  */
-export async function provideOperatingSystem({ accounts, files, services }: Host): Promise<void> {
+export async function provideOperatingSystem(host: Host): Promise<void> {
+  const { accounts, files } = host;
   for (const place of ['/usr/lib/os-release', '/etc/os-release']) {
     if ((await files.stat(place)) === undefined) await files.write(place, Buffer.from(OS_RELEASE));
   }
   if ((await accounts.uid('core')) === undefined) await accounts.addUser('core', []);
-  for (const service of SERVICES) {
+  await provideServices(host, SERVICES);
+}
+
+/** Units of these names, enabled; nothing of them runs. */
+export async function provideServices(
+  { files, services }: Pick<Host, 'files' | 'services'>,
+  names: readonly string[],
+): Promise<void> {
+  for (const service of names) {
     const unit = `${service}.service`;
     // Once: what was disabled since stays so.
     if ((await files.stat(`${UNIT_DIRECTORY}/${unit}`)) !== undefined) continue;

@@ -30,6 +30,12 @@ export interface PartState {
   readonly text: string;
 }
 
+/** What is different from an operator that works as long as the cluster, with all rights. */
+export interface LeadAs {
+  readonly kube: Kube;
+  readonly signal: AbortSignal;
+}
+
 /** Where a lease is. */
 type Lease = ObjectKey & { readonly namespace: string };
 
@@ -55,7 +61,12 @@ export interface PartContext {
   /** A recorder of events about a namespace, for a component. */
   events(component: string, namespace: string): EventRecorder;
   /** Has an operator work as long as this cluster holds its lease: an operator of the same name in another process waits. */
-  lead(lease: Lease, events: EventRecorder, work: (kube: Kube, signal: AbortSignal) => Promise<void>): Leading;
+  lead(
+    lease: Lease,
+    events: EventRecorder,
+    work: (kube: Kube, signal: AbortSignal) => Promise<void>,
+    as?: LeadAs,
+  ): Leading;
   readonly signal: AbortSignal;
   /** Does something that may be done twice, again while the API is away. */
   patiently<T>(work: () => Promise<T>): Promise<T>;

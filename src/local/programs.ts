@@ -14,7 +14,7 @@ export interface Program {
 export interface ProgramOptions {
   /** Runs this program with a command: `[...rotunda, 'installer', ...]`. */
   readonly rotunda?: readonly string[] | undefined;
-  /** Where real binaries of kube-apiserver and etcd may be, before `path`. */
+  /** Where real binaries of the control plane may be, before `path`. */
   readonly binaries?: string | readonly string[] | undefined;
   /** A list of directories such as PATH. */
   readonly path?: string | undefined;
@@ -35,12 +35,15 @@ const MAIN = fileURLToPath(new URL('../cli/main.ts', import.meta.url));
 const PRELOADED = ['orphan-guard.ts', 'keep-compiled.ts'].map(name => new URL(name, import.meta.url));
 /** OpenShift's wrapper around kube-apiserver tells of its end; here it only starts what comes after `--`. */
 const WATCH_TERMINATION = '#!/bin/sh\nwhile [ $# -gt 0 ] && [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n';
-/** Programs that are used where they are found and that nothing stands in for. */
-const FOUND_ONLY = ['kube-controller-manager', 'kube-scheduler'];
 /** What stands in for a real program: a module of its own in a checkout, a command of the bundle otherwise. */
-const STAND_INS = { 'kube-apiserver': 'stand-in-apiserver', etcd: 'stand-in-etcd' } as const;
+const STAND_INS = {
+  'kube-apiserver': 'stand-in-apiserver',
+  etcd: 'stand-in-etcd',
+  'kube-controller-manager': 'stand-in-controller-manager',
+  'kube-scheduler': 'stand-in-scheduler',
+} as const;
 
-/** The programs a container on a local node can run: ours, kube-apiserver and etcd, and whatever the machine has. */
+/** The programs a container on a local node can run: ours, those of a control plane, and whatever the machine has. */
 export class Programs {
   readonly #programs: ReadonlyMap<string, Program>;
 
@@ -57,10 +60,6 @@ export class Programs {
     for (const [name, standIn] of Object.entries(STAND_INS)) add(name, standIn);
     // OpenShift's kube-apiserver, which alone understands `--openshift-config`.
     add('hyperkube', STAND_INS['kube-apiserver']);
-    for (const name of FOUND_ONLY) {
-      const found = findExecutable(name, places);
-      if (found !== undefined) programs.set(name, { argv: [found], isStandIn: false });
-    }
     this.#programs = programs;
   }
 

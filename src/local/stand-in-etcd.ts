@@ -1,5 +1,7 @@
+import { createServer } from 'node:http';
 import { systemClock } from '../kube/clock.ts';
-import { etcdSettings, type ServerSettings } from './stand-in-flags.ts';
+import { closeAtOnce, listenOn } from '../kube/listen.ts';
+import { type Endpoint, etcdSettings, type ServerSettings } from './stand-in-flags.ts';
 import { serveUntilStopped } from './stand-in-main.ts';
 import { type StandInOptions, StandInServer, sendJson } from './stand-in-server.ts';
 
@@ -16,9 +18,11 @@ export function standInEtcdMain(
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
   return serveUntilStopped('stand-in-etcd', log => {
-    const { client, peer, metrics } = etcdSettings(argv, env);
+    const { client, peer, metrics, plainMetrics, member } = etcdSettings(argv, env);
+    // It knows of no others.
+    const answers = { ...ANSWERS, '/v3/cluster/member/list': { header: {}, members: [member] } };
     const answer: StandInOptions['answer'] = (path, response) => {
-      const body = ANSWERS[path];
+      const body = new Map<string, object>(Object.entries(answers)).get(path);
       if (body !== undefined) sendJson(response, body);
       return body !== undefined;
     };
@@ -28,8 +32,22 @@ export function standInEtcdMain(
       server('etcd', client, { answer }),
       ...(peer === undefined ? [] : [server('etcd-peer', peer)]),
       ...(metrics === undefined ? [] : [server('etcd-metrics', metrics, { answer })]),
+      ...plainMetrics.map(plainHealth),
     ];
   });
+}
+
+/** What probes ask where metrics are served without TLS. */
+function plainHealth({ host, port }: Endpoint): { start(): Promise<void>; stop(): Promise<void> } {
+  const server = createServer((request, response) => {
+    const isHealth = request.url?.split('?')[0] === '/health';
+    if (isHealth) sendJson(response, ANSWERS['/health'] as object);
+    else response.writeHead(404).end();
+  });
+  return {
+    start: async () => void (await listenOn(server, port, host)),
+    stop: () => closeAtOnce(server),
+  };
 }
 
 if (import.meta.main) process.exitCode = await standInEtcdMain(process.argv.slice(2), process.env);

@@ -135,18 +135,16 @@ export function apiserverSettings(argv: readonly string[], env: Env): ServerSett
 }
 
 /** The settings of etcd's client, peer and metrics listeners, the last as the first: leaves at every handshake, CAs only at the start. */
-export function etcdSettings(
-  argv: readonly string[],
-  env: Env,
-): { client: ServerSettings; peer: ServerSettings | undefined; metrics: ServerSettings | undefined } {
+export function etcdSettings(argv: readonly string[], env: Env): EtcdSettings {
   const flags = new Flags(argv);
   const paths = PathMap.fromEnv(env);
   const path = (name: string): string | undefined => mapped(flags.get(name), paths);
+  const urlsOf = (flag: string): string[] => (flags.get(flag) ?? '').split(',').filter(Boolean);
+  const isPlain = (url: string): boolean => url.startsWith('http:');
   const listener = (prefix: string, urls: string): ServerSettings | undefined => {
     const [cert, key] = [path(`${prefix}cert-file`), path(`${prefix}key-file`)];
-    const endpoints = (flags.get(urls) ?? '')
-      .split(',')
-      .filter(Boolean)
+    const endpoints = urlsOf(urls)
+      .filter(url => !isPlain(url))
       .map(url => endpointOf(url, env));
     if (cert === undefined || key === undefined || endpoints.length === 0) return undefined;
     const clientCa = path(`${prefix}trusted-ca-file`);
@@ -159,7 +157,21 @@ export function etcdSettings(
     client,
     peer: listener('peer-', 'listen-peer-urls'),
     metrics: listener('', 'listen-metrics-urls'),
+    plainMetrics: urlsOf('listen-metrics-urls')
+      .filter(isPlain)
+      .map(url => endpointOf(url, env)),
+    member: { name: flags.get('name') ?? '', clientURLs: urlsOf('advertise-client-urls') },
   };
+}
+
+interface EtcdSettings {
+  readonly client: ServerSettings;
+  readonly peer: ServerSettings | undefined;
+  readonly metrics: ServerSettings | undefined;
+  /** Where metrics are served without TLS. */
+  readonly plainMetrics: readonly Endpoint[];
+  /** What it is to others. */
+  readonly member: { readonly name: string; readonly clientURLs: readonly string[] };
 }
 
 /** `cert,key` or `cert,key:name,name`. */

@@ -17,6 +17,8 @@ export interface InputSpec {
   readonly reload: Reload;
   /** A client is told of the CAs in it, so that it can choose what to show. */
   readonly isListed?: boolean | undefined;
+  /** A pair with more than one certificate is refused: what signs is one. */
+  readonly isAlone?: boolean | undefined;
 }
 
 /** What the world may know of what is loaded: nothing of a private key, nothing of a file that may hold secrets. */
@@ -107,11 +109,16 @@ export class StandInInput {
 }
 
 /** Digests of what is public; throws when the content cannot be used. */
-function digests({ kind, name, paths }: InputSpec, contents: readonly Buffer[]): readonly string[] | undefined {
+function digests(
+  { kind, name, paths, isAlone }: InputSpec,
+  contents: readonly Buffer[],
+): readonly string[] | undefined {
   const text = (contents[0] ?? Buffer.alloc(0)).toString();
   switch (kind) {
     case 'pair': {
       const { certificates } = readCertificates(text);
+      if (isAlone && certificates.length !== 1)
+        throw new Error(`${name}: expected exactly one certificate in ${paths[0]}, found ${certificates.length}`);
       const leaf = new X509Certificate(certificates[0]?.der ?? Buffer.alloc(0));
       if (!leaf.checkPrivateKey(readPrivateKey((contents[1] ?? Buffer.alloc(0)).toString()))) {
         throw new Error(`${name}: the private key in ${paths[1]} does not belong to the certificate in ${paths[0]}`);

@@ -1,14 +1,13 @@
 import { errorText } from '../controller/aggregate-error.ts';
 import { createLog, type Log } from '../controller/log.ts';
 
+type Servers = readonly { start(): Promise<void>; stop(): Promise<void> }[];
+
 /** Runs servers until the process is told to stop. Resolves with the exit code. */
-export async function serveUntilStopped(
-  name: string,
-  make: (log: Log) => readonly { start(): Promise<void>; stop(): Promise<void> }[],
-): Promise<number> {
+export async function serveUntilStopped(name: string, make: (log: Log) => Servers | Promise<Servers>): Promise<number> {
   const log = createLog({ name });
   try {
-    const servers = make(log);
+    const servers = await make(log);
     const stopped = new Promise<string>(resolve => {
       for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
     });

@@ -22,7 +22,17 @@ export interface StandInOptions {
   readonly log: Log;
   readonly clock?: Clock | undefined;
   /** Answers paths of its own; false: not found. */
-  readonly answer?: ((path: string, response: ServerResponse) => boolean) | undefined;
+  readonly answer?:
+    | ((path: string, response: ServerResponse, request: IncomingMessage, client: ShownClient | undefined) => boolean)
+    | undefined;
+  /** Told when something has been loaded, the first time included. */
+  readonly onLoaded?: (() => void) | undefined;
+}
+
+/** What a client has shown of itself, and whether the client CAs, as they are loaded now, have signed it. */
+export interface ShownClient {
+  readonly certificate: Certificate;
+  readonly trusted: boolean;
 }
 
 /** Besides watching (spec 20, section 7). */
@@ -89,6 +99,12 @@ export class StandInServer {
       this.#listeners.push(listener);
       this.#options.log.info({ server: this.#options.name, address: listener.address() }, 'serving');
     }
+    this.#options.onLoaded?.();
+  }
+
+  /** A file of an input, as it is loaded. */
+  text(name: string, index = 0): string | undefined {
+    return this.#inputs.find(({ spec }) => spec.name === name)?.text(index);
   }
 
   /** The ports it listens on. */
@@ -123,6 +139,7 @@ export class StandInServer {
     this.#contexts = this.#makeContexts();
     this.#default.setSecureContext(this.#material(this.#serving));
     for (const [index, { input }] of this.#sni.entries()) this.#named[index]?.setSecureContext(this.#material(input));
+    this.#options.onLoaded?.();
   }
 
   report(): object {
@@ -188,20 +205,28 @@ export class StandInServer {
     if (isHealth && this.#isStopping && path.startsWith('/readyz')) send(response, 500, 'shutting down');
     else if (isHealth) send(response, 200, 'ok');
     else if (path === LOADED_PATH) sendJson(response, this.report());
-    else if (path === CLIENT_CHECK_PATH) sendJson(response, this.#clientOf(request.socket as TLSSocket));
-    else if (this.#options.answer?.(path, response) !== true)
-      send(response, 404, 'this server only stands in for the real one');
+    else {
+      const client = this.#clientOf(request.socket as TLSSocket);
+      if (path === CLIENT_CHECK_PATH) sendJson(response, describeClient(client));
+      else if (this.#options.answer?.(path, response, request, client) !== true)
+        send(response, 404, 'this server only stands in for the real one');
+    }
   }
 
   /** Whom a client is taken for: what it shows is checked with the client CAs alone, as they are loaded now. */
-  #clientOf(socket: TLSSocket): object {
-    const [leaf, ...intermediates] = shownBy(socket);
-    if (leaf === undefined) return { presented: false };
+  #clientOf(socket: TLSSocket): ShownClient | undefined {
+    const [certificate, ...intermediates] = shownBy(socket);
+    if (certificate === undefined) return undefined;
     const roots = this.#clientCa === undefined ? [] : readCertificates(this.#clientCa.text()).certificates;
     const now = (this.#options.clock ?? systemClock).now();
-    const { ok: trusted } = verifyChain({ leaf, intermediates, roots, now, usage: 'clientAuth' });
-    return { presented: true, trusted, commonName: leaf.subject.commonName };
+    const { ok: trusted } = verifyChain({ leaf: certificate, intermediates, roots, now, usage: 'clientAuth' });
+    return { certificate, trusted };
   }
+}
+
+function describeClient(client: ShownClient | undefined): object {
+  if (client === undefined) return { presented: false };
+  return { presented: true, trusted: client.trusted, commonName: client.certificate.subject.commonName };
 }
 
 export function sendJson(response: ServerResponse, value: object): void {

@@ -32,8 +32,9 @@ export function serversOf(
     ...endpointsOf(objects),
     ...(objects?.nodes ?? []).flatMap(kubeletOf),
   ];
-  // A loopback address in a flag is that of the node, and not of this machine.
-  const reachable = found.filter(one => one.host === own?.host || !isLoopback(one.host));
+  // A loopback address in a flag is that of the node, and not of this machine, unless nodes themselves are of this machine.
+  const local = new Set([own?.host, ...(objects?.nodes ?? []).map(internalAddressOf)]);
+  const reachable = found.filter(one => local.has(one.host) || !isLoopback(one.host));
   const places = Map.groupBy(reachable, ({ host, port }) => `${host} ${port}`);
   return [...places.values()].map(group => {
     const [first] = group as [AskedServer, ...AskedServer[]];

@@ -92,6 +92,21 @@ const PROGRAMS: readonly NodeProgram[] = [
     hidden: true,
     run: async argv => (await import('../../local/stand-in-etcd.ts')).standInEtcdMain(argv, process.env),
   },
+  {
+    name: 'stand-in-controller-manager',
+    summary: 'what of kube-controller-manager certificates go through, with its files and their reload rules',
+    usage: 'the flags of kube-controller-manager',
+    hidden: true,
+    run: async argv =>
+      (await import('../../local/stand-in-controller-manager.ts')).standInControllerManagerMain(argv, process.env),
+  },
+  {
+    name: 'stand-in-scheduler',
+    summary: 'leads with the certificate of kube-scheduler, and schedules nothing',
+    usage: 'the flags of kube-scheduler',
+    hidden: true,
+    run: async argv => (await import('../../local/stand-in-scheduler.ts')).standInSchedulerMain(argv, process.env),
+  },
 ];
 
 async function asNodeProgram(

@@ -1,5 +1,6 @@
 import { HttpKube } from '../../kube/client.ts';
 import { loadAccess } from '../../kube/kubeconfig.ts';
+import type { LayoutName } from '../../local/layout.ts';
 import type { ClusterPart } from '../../local/part.ts';
 import { clusterProber } from '../console/prober.ts';
 import { startConsole } from '../console/server.ts';
@@ -11,7 +12,7 @@ export interface ConsolePart extends ClusterPart {
 }
 
 /** Serves the console on loopback. 0 chooses a free port. */
-export function consolePart(port: number): ConsolePart {
+export function consolePart(port: number, layout: LayoutName): ConsolePart {
   let loginUrl: (() => string) | undefined;
   return {
     name: 'console',
@@ -20,7 +21,7 @@ export function consolePart(port: number): ConsolePart {
       const access = await loadAccess({ path: kubeconfigPath });
       const kube = new HttpKube(access, { fieldManager: 'rotunda-console' });
       const root = (place: string) => nodes.find(({ name }) => name === place)?.root;
-      const prober = await patiently(() => clusterProber(kube, { root }));
+      const prober = await patiently(() => clusterProber(kube, { root, layout }));
       const served = await startConsole({ access, kube, port, prober, log: log.child({ program: 'console' }) });
       prober.start();
       loginUrl = () => served.loginUrl();

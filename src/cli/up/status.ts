@@ -28,13 +28,13 @@ export function addStatus(program: Command): void {
         process.stdout.write(`${JSON.stringify({ running: isRunning, ready, ...record }, null, 2)}\n`);
         return;
       }
-      const { url, kubeconfig, standIns, parts, startedAt, process: own } = record;
+      const { url, kubeconfig, layout = 'openshift', standIns, parts, startedAt, process: own } = record;
       const head = isRunning
         ? [
             `${ready ? 'ready' : 'not ready'}: ${url}, kubeconfig ${kubeconfig}`,
-            `process ${own.pid}, since ${startedAt}`,
+            `process ${own.pid}, since ${startedAt}, layout ${layout}`,
           ]
-        : [`not running; last started at ${startedAt}`];
+        : [`not running; last started at ${startedAt}, layout ${layout}`];
       const width = Math.max(...parts.map(({ name }) => name.length));
       const lines = parts.map(
         ({ name, ready: isReady, text }) => `${isReady ? 'ok ' : '...'} ${name.padEnd(width)}  ${text}`,

@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import { etcdTrust } from '../../etcd/trust.ts';
 import { getIfPresent } from '../../kube/get.ts';
 import { listAll } from '../../kube/list.ts';
-import type { Kube } from '../../kube/port.ts';
 import { NODES } from '../../kube/resource.ts';
 import { CLUSTER, INFRASTRUCTURES } from '../../kube-apiserver/resources.ts';
 import { kubeApiserverTrust } from '../../kube-apiserver/trust.ts';
@@ -22,6 +21,7 @@ import { refusalsOf } from './asked-for.ts';
 import type { VerifyFlags } from './command.ts';
 import { Evidence } from './evidence.ts';
 import { kubeadmEdges } from './kubeadm.ts';
+import { kubeadmNodeEdges } from './kubeadm-nodes.ts';
 import { filesFirst, type NodeRoot, nodesBeside, noRoots, rootsBelow } from './node-files.ts';
 import { routesFrom } from './routes.ts';
 
@@ -52,8 +52,9 @@ export async function runVerify(wanted: readonly string[], flags: VerifyFlags): 
   const root = folder === undefined ? noRoots : rootsBelow(folder);
   await withCluster(flags, async cluster => {
     const options = { wanted, serverOnly: flags.serverOnly, root, timeoutMs };
-    const isKubeadm = folder === undefined && (await layoutOf(flags, cluster)) === 'kubeadm';
-    const edges = isKubeadm ? await verifyKubeadm(cluster, options) : await verify(cluster.kube, options);
+    const isKubeadm = (await layoutOf(flags, cluster)) === 'kubeadm';
+    const verifyAll = isKubeadm && folder === undefined ? verifyKubeadm : isKubeadm ? verifyKubeadmNodes : verify;
+    const edges = await verifyAll(cluster, options);
     process.stdout.write(render(edges, format));
     const count = (is: (edge: VerifiedEdge) => boolean) => edges.filter(is).length;
     const [refused, silent] = [count(edge => edge.refused > 0), count(edge => edge.unreachable > 0)];
@@ -74,7 +75,7 @@ export interface VerifyOptions {
 }
 
 /** Travels every edge once, with what each client really has where that can be seen. */
-export async function verify(kube: Kube, options: VerifyOptions): Promise<VerifiedEdge[]> {
+export async function verify({ kube }: Pick<Cluster, 'kube'>, options: VerifyOptions): Promise<VerifiedEdge[]> {
   const { wanted = [], serverOnly = false, root = noRoots, timeoutMs } = options;
   const [{ items: nodes }, infrastructure] = await Promise.all([
     listAll(kube, NODES),
@@ -115,6 +116,22 @@ export async function verifyKubeadm(
       return { ...whole, result: resultOf(whole, rests), assumed: rests };
     }),
   );
+}
+
+/** And with the disks of its nodes in sight: with what everybody there really has. */
+export async function verifyKubeadmNodes(
+  { kube }: Pick<Cluster, 'kube'>,
+  { wanted = [], root = noRoots, timeoutMs }: VerifyOptions,
+): Promise<VerifiedEdge[]> {
+  const { items } = await listAll(kube, NODES);
+  const { graph, routes, read, assumed } = kubeadmNodeEdges(kube, () => items, root);
+  const edges = named(graph.edges, wanted);
+  const prober = new Prober({ graph: { ...graph, edges }, routes, read, timeoutMs, mostRoutes: MOST_ROUTES });
+  await prober.probe();
+  return prober.snapshot().edges.map((report, index) => {
+    const rests = report.skipped === undefined ? assumed(edges[index] as Edge) : undefined;
+    return { ...report, result: resultOf(report, rests), assumed: rests };
+  });
 }
 
 /** Those whose name contains one of the texts; all without any. */
