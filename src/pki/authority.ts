@@ -28,7 +28,7 @@ export function loadCertificateAndKey(certPem: string | undefined, keyPem: strin
 }
 
 /** As many as an operator looks after; they are in its memory anyway. */
-const kept = new Recent<CertificateAndKey>(50);
+const kept = new Recent<CertificateAndKey>(100);
 
 /** The certificate at the head of a chain: the one the key belongs to. */
 export function ownCertificate(pair: Pick<CertificateAndKey, 'chain'>): Certificate {

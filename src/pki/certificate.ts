@@ -6,6 +6,7 @@ import { type Extensions, noExtensions, parseExtensions } from './extensions.ts'
 import { MAX_CERTIFICATE_BYTES } from './limits.ts';
 import { type Name, parseName } from './name.ts';
 import { readPublicKeyInfo } from './public-key-info.ts';
+import { Recent } from './recent.ts';
 import { signatureAlgorithmName } from './signature.ts';
 
 export type { KeyUsage } from './extensions.ts';
@@ -40,12 +41,17 @@ export function parseCertificate(der: Uint8Array): Certificate {
     throw new PkiError('TOO_LARGE', `a certificate has at most ${MAX_CERTIFICATE_BYTES} bytes, found ${der.length}`);
   }
   try {
-    return read(Buffer.from(der));
+    return kept.get(Buffer.from(der.buffer, der.byteOffset, der.length).toString('latin1'), () =>
+      read(Buffer.from(der)),
+    );
   } catch (error) {
     if (isPkiError(error, 'DER_INVALID')) throw new PkiError('CERTIFICATE_INVALID', error.message, { cause: error });
     throw error;
   }
 }
+
+/** The same certificates stand in bundle after bundle; a read one is immutable, so that all can share it. */
+const kept = new Recent<Certificate>(500);
 
 function read(der: Buffer): Certificate {
   const whole = new DerReader(der, 'certificate');

@@ -120,7 +120,18 @@ function signatureProblem(child: Certificate, parent: Certificate): Failed | und
   return failure('BAD_SIGNATURE', `the signature of ${named(child)} was not made by ${named(parent)}`);
 }
 
+/** Who signed what does not change: the same few chains are verified all the time. */
+const known = new WeakMap<Certificate, WeakMap<Certificate, boolean>>();
+
 function isVerified(child: Certificate, parent: Certificate): boolean {
+  const ofChild = known.get(child) ?? new WeakMap<Certificate, boolean>();
+  known.set(child, ofChild);
+  const found = ofChild.get(parent) ?? verify(child, parent);
+  ofChild.set(parent, found);
+  return found;
+}
+
+function verify(child: Certificate, parent: Certificate): boolean {
   try {
     return isSignedBy(child, parent.publicKey);
   } catch (error) {

@@ -85,10 +85,13 @@ export function readPrivateKey(text: string): KeyObject {
     if (block.type === 'ENCRYPTED PRIVATE KEY' || block.hasHeaders) {
       throw new PkiError('KEY_INVALID', `the private key at line ${block.line} is encrypted, expected a plain one`);
     }
-    return decodePrivateKey(block.bytes, block.line);
+    return keptKeys.get(block.bytes.toString('latin1'), () => decodePrivateKey(block.bytes, block.line));
   }
   throw new PkiError('KEY_INVALID', 'the text holds no PEM block with a private key');
 }
+
+/** As many as an operator looks after; to find out in which form a key is costs more than everything else of it. */
+const keptKeys = new Recent<KeyObject>(100);
 
 /** One PKCS#1 (RSA) or SEC1 (ECDSA) block (spec 10, P-4); Ed25519, which has no such form, as PKCS#8. */
 export function encodePrivateKey(key: KeyObject): string {

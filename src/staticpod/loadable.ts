@@ -2,6 +2,7 @@ import { createPublicKey, type KeyObject, X509Certificate } from 'node:crypto';
 import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { readCertificates, readPrivateKey } from '../pki/pem.ts';
 import { pemBlocks } from '../pki/pem-block.ts';
+import { Recent } from '../pki/recent.ts';
 
 /** Says why no process could load the content of an object; undefined when one can, or when it is nothing of ours to judge. */
 export type ContentCheck = (object: Secret | ConfigMap, kind: 'secret' | 'configmap') => string | undefined;
@@ -34,8 +35,8 @@ function problemOf(
     return failureOf(() => requireBundle(text, metadata?.labels?.[INJECTED] === 'true'));
   if (name === 'tls.crt' && key === undefined) return 'tls.key is missing';
   if (name === 'tls.key' && certificate === undefined) return 'tls.crt is missing';
-  if (name.endsWith('.crt') && key !== undefined) return failureOf(() => requirePair(text, key));
-  if (name.endsWith('.pub')) return failureOf(() => requirePublicKey(text, key));
+  if (name.endsWith('.crt') && key !== undefined) return judged(`${text}\0${key}`, () => requirePair(text, key));
+  if (name.endsWith('.pub')) return judged(`${text}\0${key ?? ''}`, () => requirePublicKey(text, key));
   return undefined;
 }
 
@@ -78,6 +79,13 @@ function readPublicKey(text: string): KeyObject {
     return new X509Certificate(block.bytes).publicKey;
   }
   throw new Error('there is no public key in it');
+}
+
+/** The same few pairs are judged in every pass of every controller that looks at them. */
+const kept = new Recent<{ readonly problem: string | undefined }>(100);
+
+function judged(texts: string, load: () => void): string | undefined {
+  return kept.get(texts, () => ({ problem: failureOf(load) })).problem;
 }
 
 /** Messages of ours are told; those of OpenSSL may be anything. */

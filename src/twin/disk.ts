@@ -15,6 +15,8 @@ export class Disk {
   readonly #watchers = new Set<(path: string) => void>();
   /** Grows with every change. */
   version = 0;
+  /** What paths lead to, as long as nothing changes. */
+  readonly #resolved = new Map<string, Resolved>();
 
   constructor(now: () => Date) {
     this.#now = now;
@@ -48,6 +50,7 @@ export class Disk {
 
   #changed(path: string): void {
     this.version++;
+    this.#resolved.clear();
     const real = this.#resolve(posix.dirname(path), true).path;
     for (const watcher of this.#watchers) watcher(posix.join(real, posix.basename(path)));
   }
@@ -56,7 +59,17 @@ export class Disk {
     return this.#resolve(path, followLast).entry;
   }
 
-  #resolve(path: string, followLast: boolean): { readonly path: string; readonly entry: Entry | undefined } {
+  /** Everybody asks for the same few dozen paths, again and again between two changes. */
+  #resolve(path: string, followLast: boolean): Resolved {
+    if (!followLast) return this.#walk(path, followLast);
+    const known = this.#resolved.get(path);
+    if (known !== undefined) return known;
+    const found = this.#walk(path, followLast);
+    this.#resolved.set(path, found);
+    return found;
+  }
+
+  #walk(path: string, followLast: boolean): Resolved {
     let here: Entry | undefined = this.#root;
     let at = '';
     let names = namesIn(path);
@@ -204,6 +217,10 @@ export class Disk {
 }
 
 type Entry = File | Directory | Link;
+interface Resolved {
+  readonly path: string;
+  readonly entry: Entry | undefined;
+}
 interface Common {
   mode: number;
   readonly modifiedAt: Date;
