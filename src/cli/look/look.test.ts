@@ -156,3 +156,17 @@ test('a file that is both certificate and key is one; one of a key alone is noth
   writeFileSync(join(dir, 'log.txt'), encodeCertificates(signer.chain));
   assert.deepEqual(lookAtFolder(dir, NOW).items, []);
 });
+
+test('what our agent keeps from before a hand-over is no node of its own', t => {
+  const dir = folder(t);
+  const before = join(dir, 'pki/rotunda/before/etc/kubernetes/pki');
+  for (const place of [join(dir, 'pki'), before]) {
+    mkdirSync(place, { recursive: true });
+    for (const name of ['ca.crt', 'front-proxy-ca.crt'])
+      writeFileSync(join(place, name), encodeCertificates(signer.chain));
+  }
+  const names = lookAtFolder(dir, NOW).items.flatMap(({ metadata, state }) =>
+    state === 'Missing' ? [] : metadata.name,
+  );
+  assert.deepEqual(names, ['ca', 'front-proxy-ca']);
+});

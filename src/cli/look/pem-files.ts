@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import { certificatesOfKubeconfig } from '../../inventory/kubeconfig.ts';
 import { readPem } from '../../inventory/relations.ts';
+import { OWN_DIRECTORY } from '../../kubeadm/names.ts';
 import { loadCertificateAndKey } from '../../pki/authority.ts';
 import type { Certificate } from '../../pki/certificate.ts';
 import type { ReadFile, ReadFolder } from './folder.ts';
@@ -36,11 +37,14 @@ const STRUCTURED = /\.(?:ya?ml|json)$/i;
 const KUBECONFIG_NAME = /\.(?:conf|kubeconfig)$/i;
 const KEYS = /-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*-----END [A-Z ]*PRIVATE KEY-----/g;
 const BEGIN = /^-----BEGIN ([A-Z0-9 ]+)-----/m;
+/** What our agent keeps of files until a hand-over cannot be taken back any more. */
+const BEFORE = new RegExp(`(?:^|/)${OWN_DIRECTORY}/before/`);
 /** What a kubelet leaves behind when it has renewed its certificate. */
 const DATED = /^(kubelet-(?:client|server))-\d{4}-.*\.pem$/;
 
 /** Every file of a folder that holds certificates, or ought to. Keys are looked at once, and forgotten. */
-export function certificateFilesIn({ files }: ReadFolder): CertificateFiles {
+export function certificateFilesIn(folder: ReadFolder): CertificateFiles {
+  const files = folder.files.filter(({ paths }) => !paths.every(path => BEFORE.test(path)));
   const paths = new Set(files.flatMap(file => file.paths));
   const texts = new Map(files.flatMap(({ paths: names, text }) => names.map(name => [name, text] as const)));
   const elsewhere: { path: string; file: string }[] = [];
