@@ -16,6 +16,8 @@ export interface LeaseOptions {
   readonly leaseDurationMs?: number | undefined;
   readonly renewDeadlineMs?: number | undefined;
   readonly retryMs?: number | undefined;
+  /** How long at most the clock goes unread while leading; where clocks neither jump nor stop, nobody needs to look often. */
+  readonly clockCheckMs?: number | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: (() => number) | undefined;
   readonly events?: Pick<EventRecorder, 'event'> | undefined;
@@ -30,7 +32,7 @@ const RENEW_DEADLINE_MS = seconds(107);
 const RETRY_MS = seconds(26);
 /** Candidates that wait are spread over this much more than the retry period. */
 const RETRY_SPREAD = 1.2;
-/** How long at most the machine's clocks go unread while leading: after a suspend, the loss is noticed this fast. */
+/** How long at most the machine's clocks go unread while leading, unless told otherwise: after a suspend, the loss is noticed this fast. */
 const CLOCK_CHECK_MS = seconds(1);
 
 /** The time during which this process, and no other, may act. */
@@ -239,7 +241,8 @@ class Term implements Leadership {
   async #watchClock(): Promise<void> {
     while (!this.#isOver()) {
       const leftMs = this.#renewDeadlineMs - atMostSince(this.#clock, this.#renewed);
-      await sleep(this.#clock, Math.min(leftMs, CLOCK_CHECK_MS), this.signal).catch(() => {});
+      const { clockCheckMs = CLOCK_CHECK_MS } = this.#options;
+      await sleep(this.#clock, Math.min(leftMs, clockCheckMs), this.signal).catch(() => {});
     }
     this.#lose(`not renewed within ${this.#renewDeadlineMs / 1000} s`);
   }

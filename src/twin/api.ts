@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Lease } from 'kubernetes-types/coordination/v1.d.ts';
 import { ConnectionError, KubeError } from '../kube/error.ts';
 import type {
   DeleteOptions,
@@ -11,7 +12,7 @@ import type {
   WatchEvent,
   WatchOptions,
 } from '../kube/port.ts';
-import { apiVersionOf, type KubeObject, keyOf, type ObjectKey, PODS, type Resource } from '../kube/resource.ts';
+import { apiVersionOf, type KubeObject, keyOf, LEASES, type ObjectKey, PODS, type Resource } from '../kube/resource.ts';
 import { formatRfc3339 } from '../kube/time.ts';
 import { merged, plain } from './plain.ts';
 import { selects } from './selection.ts';
@@ -79,6 +80,11 @@ export class Api {
     return [...(this.#objects.get(bucketOf(resource))?.values() ?? [])].filter(object =>
       selects(selection, object),
     ) as T[];
+  }
+
+  /** Something has changed that is not stored here. */
+  stir(): void {
+    this.#time.changed();
   }
 
   /** Forgets how it came to now: watches that are resumed from before get 410. */
@@ -252,7 +258,7 @@ export class Api {
   }
 
   #tell(resource: Resource, type: Change['type'], before: KubeObject | undefined, object: KubeObject): void {
-    this.#time.changed();
+    if (!isRenewal(resource, before, object)) this.#time.changed();
     const change = { revision: this.#revision, bucket: bucketOf(resource), type, before, object };
     this.#history.push(change);
     if (this.#history.length > LONGEST_HISTORY) {
@@ -420,9 +426,13 @@ class Connection implements Kube {
     const fate = this.#api.weather.call({ by: this.#by, verb, resource, name });
     // A component may have been killed by what it was about to do.
     this.#assertAlive();
-    if (fate.before !== undefined) throw fate.before;
     const away = this.#api.whyAway();
-    if (away !== undefined) throw new KubeError(500, 'InternalError', away);
+    const failure = fate.before ?? (away === undefined ? undefined : new KubeError(500, 'InternalError', away));
+    if (failure !== undefined) {
+      // A leader who cannot keep its lease will soon have lost it.
+      if (resource === (LEASES as Resource) && verb === 'update') this.#api.stir();
+      throw failure;
+    }
     const answer = work();
     if (fate.after !== undefined) throw fate.after;
     return answer;
@@ -431,6 +441,12 @@ class Connection implements Kube {
   #assertAlive(): void {
     if (this.#signal?.aborted === true) throw new ConnectionError('CLOSED', `${this.#by} is dead`);
   }
+}
+
+/** A holder keeps its lease: nobody has anything to do for that. */
+function isRenewal(resource: Resource, before: KubeObject | undefined, after: KubeObject): boolean {
+  if (resource !== (LEASES as Resource) || before === undefined) return false;
+  return (before as Lease).spec?.holderIdentity === (after as Lease).spec?.holderIdentity;
 }
 
 function bucketOf({ group, plural }: Resource): string {

@@ -1,16 +1,18 @@
 import { CertificateWriter } from '../daemon/certificates/controller.ts';
 import { RestartTurn } from '../daemon/certificates/restart-turn.ts';
 import { NodeWriter } from '../daemon/node-writer.ts';
+import { OPERATOR_LEASE as ETCD_LEASE } from '../etcd/names.ts';
 import { profileLater } from '../etcd/profile.ts';
 import type { HandOverMode } from '../hand-over/sync.ts';
 import { observed } from '../host/memory.ts';
 import type { RecordedEvent } from '../kube/events.ts';
 import { PODS } from '../kube/resource.ts';
+import { OPERATOR_LEASE as KUBE_APISERVER_LEASE } from '../kube-apiserver/namespaces.ts';
 import { runKubeApiserverOperator } from '../kube-apiserver/operator.ts';
 import type { Keys } from '../pki/keys.ts';
 import type { TrustGraph } from '../trust/graph.ts';
 import { Api } from './api.ts';
-import { Component, type ComponentWorld, type Tools } from './component.ts';
+import { Component, type ComponentWorld, type Tools, type Work } from './component.ts';
 import { runControllerManager } from './controller-manager.ts';
 import { Edges, type Look } from './edges.ts';
 import { EtcdCluster, type EtcdOptions } from './etcd.ts';
@@ -22,6 +24,7 @@ import { EXTERNAL_NAME, INTERNAL_NAME, provideInputs } from './inputs.ts';
 import { twinKeys } from './keys.ts';
 import { kubeApiserverOn } from './kube-apiserver.ts';
 import { Kubelet } from './kubelet.ts';
+import { asLeader } from './leader.ts';
 import { runCertificatePath } from './machine-config.ts';
 import { runManagersOperator } from './managers.ts';
 import { Materials } from './material.ts';
@@ -39,6 +42,10 @@ export interface ClusterOptions {
   readonly handOver?: HandOverMode | undefined;
   /** How long a day of etcd's certificates lasts, whose signers live five years of them; a day unless told otherwise. */
   readonly etcdDayMs?: number | undefined;
+  /** How many processes of each operator there are; one unless told otherwise. */
+  readonly operatorInstances?: number | undefined;
+  /** Whether `cert-regeneration-controller` runs beside each kube-apiserver; true unless told otherwise. */
+  readonly regenerates?: boolean | undefined;
   readonly leavesLullsOut?: boolean | undefined;
   /** What is put in the place of a real part, to see whether the twin would notice: only tests do that. */
   readonly broken?: Broken | undefined;
@@ -133,13 +140,14 @@ export class Cluster {
     this.api.whyAway = () => (this.etcd.isLost ? 'etcdserver: no leader' : undefined);
     this.kubelets = this.nodes.map(one => {
       if (!one.isControlPlane) return new Kubelet({ world, node: one, operands: {}, companions: [] });
-      const { operand, programs } = kubeApiserverOn(world, one);
+      const regeneration = options.regenerates === false ? undefined : { keys: this.keys };
+      const { operand, programs } = kubeApiserverOn({ world, node: one, regeneration });
       const operands = { 'kube-apiserver': operand, etcd: this.etcd.memberOn(one) };
       return new Kubelet({ world, node: one, operands, companions: programs });
     });
     const { operatorTools = (tools: Tools) => tools } = options.broken ?? {};
     this.#components = [
-      new Component(world, OPERATOR, (tools, signal) =>
+      ...this.#operator(OPERATOR, KUBE_APISERVER_LEASE, world, (tools, signal) =>
         runKubeApiserverOperator(
           {
             ...operatorTools(tools),
@@ -152,7 +160,7 @@ export class Cluster {
           signal,
         ),
       ),
-      new Component(world, 'etcd-operator', (tools, signal) =>
+      ...this.#operator('etcd-operator', ETCD_LEASE, world, (tools, signal) =>
         runEtcdOperator(
           tools,
           { keys: this.keys, profile: etcdProfile, connect: etcdClients(this.etcd, members) },
@@ -172,6 +180,15 @@ export class Cluster {
       ...this.nodes.map(one => agentOf(world, one, network)),
     ];
     for (const one of this.nodes) this.#beginOthers(one);
+  }
+
+  /** As many processes as there are to be, of which one works at a time. */
+  #operator(name: string, lease: typeof KUBE_APISERVER_LEASE | typeof ETCD_LEASE, world: ComponentWorld, work: Work) {
+    const { operatorInstances = 1 } = this.#options;
+    return Array.from(
+      { length: operatorInstances },
+      (_, index) => new Component(world, instanceName(name, index), asLeader(this.time, lease, work)),
+    );
   }
 
   get components(): readonly Component[] {
@@ -266,6 +283,11 @@ export class Cluster {
   #onEvent(by: string, { reason, message }: RecordedEvent): void {
     this.tell(`${by}: ${reason}: ${message.split('\n')[0]}`);
   }
+}
+
+/** The first of several processes has the name of the operator, the others a number behind. */
+export function instanceName(operator: string, index: number): string {
+  return index === 0 ? operator : `${operator} (${index + 1})`;
 }
 
 /** The real certificate writer of a node, on a disk in memory. */

@@ -12,7 +12,14 @@ export interface Tools {
   readonly clock: Clock;
   readonly events: EventRecorder;
   readonly log: typeof silentLog;
+  /** The clock by which it keeps leases. */
+  readonly leaseClock: Clock;
+  /** Tells this life of the process from every other. */
+  readonly identity: string;
 }
+
+/** What a process does until `signal` aborts. */
+export type Work = (tools: Tools, signal: AbortSignal) => Promise<unknown>;
 
 export interface ComponentWorld {
   readonly time: Time;
@@ -30,14 +37,14 @@ const RESTART_MS = seconds(10);
 export class Component {
   readonly name: string;
   readonly #world: ComponentWorld;
-  readonly #work: (tools: Tools, signal: AbortSignal) => Promise<unknown>;
+  readonly #work: Work;
   /** How far its clock is wrong. */
   skewMs = 0;
   #life: AbortController | undefined;
   #lives = 0;
   #isWanted = false;
 
-  constructor(world: ComponentWorld, name: string, work: (tools: Tools, signal: AbortSignal) => Promise<unknown>) {
+  constructor(world: ComponentWorld, name: string, work: Work) {
     this.name = name;
     this.#world = world;
     this.#work = work;
@@ -77,6 +84,8 @@ export class Component {
       clock: time.clock(name, this.skewMs),
       events: eventsTo(this.name, event => this.#world.onEvent(this.name, event)),
       log: silentLog,
+      leaseClock: time.awakeClock(`${name} leases`, this.skewMs),
+      identity: name,
     };
     this.#work(tools, life.signal).then(
       () => this.#ended(life, 'ends'),

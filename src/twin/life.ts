@@ -15,6 +15,10 @@ export interface LifeOptions {
   readonly workers?: number | undefined;
   /** How long a day of etcd's certificates lasts; a day unless told otherwise. */
   readonly etcdDayMs?: number | undefined;
+  /** How many processes of each operator there are; one unless told otherwise. */
+  readonly operatorInstances?: number | undefined;
+  /** Whether `cert-regeneration-controller` runs beside each kube-apiserver; true unless told otherwise. */
+  readonly regenerates?: boolean | undefined;
   readonly leavesLullsOut?: boolean | undefined;
   /** Told of everything that happens. */
   readonly tell?: ((atMs: number, what: string) => void) | undefined;

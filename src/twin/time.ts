@@ -77,6 +77,32 @@ export class Time {
     };
   }
 
+  /**
+   * A clock that stands still while lulls are left out. Leases are kept by it: whoever holds one and whoever waits for it sleep
+   * together, and when they wake up neither has missed anything. Its time of day is only for people.
+   */
+  awakeClock(name: string, skewMs = 0): Clock {
+    const random = seededRandom(`${name} ${this.random()}`);
+    const awakeMs = () => this.#nowMs - this.#leftOutMs;
+    const pause = (milliseconds: number, signal?: AbortSignal) =>
+      this.#wait(this.#lulls, awakeMs() + Math.ceil(milliseconds), signal);
+    return {
+      now: () => new Date(awakeMs() + skewMs),
+      monotonicMs: awakeMs,
+      until: (at, signal) => pause(at.getTime() - skewMs - awakeMs(), signal),
+      pause,
+      random,
+    };
+  }
+
+  /** Who looks after things by themselves goes on doing so for as long, whether anything changes or not. */
+  async stayAwake(milliseconds: number): Promise<void> {
+    for (let leftMs = milliseconds; leftMs > 0; leftMs -= CALM_AFTER_MS) {
+      this.changed();
+      await this.after(Math.min(leftMs, CALM_AFTER_MS));
+    }
+  }
+
   /** Resolves so much later. */
   after(milliseconds: number, signal?: AbortSignal): Promise<void> {
     return this.#wait(this.#waits, this.#nowMs + Math.ceil(milliseconds), signal);
