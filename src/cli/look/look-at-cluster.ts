@@ -20,7 +20,11 @@ export async function lookAtCluster(cluster: Cluster, now: Date): Promise<Look> 
   const objects = await readClusterObjects(cluster);
   const authorities = authoritiesOf(cluster, objects);
   const answers = await chainsServed(serversOf(cluster, objects));
-  const reports = readReports(objects, now);
+  const reports = readReports(
+    objects,
+    now,
+    authorities.list().map(({ certificate }) => certificate),
+  );
   const reported = new Set(reports.items.map(({ certificate }) => certificate?.sha256));
   const sightings = [
     ...ownSightings(cluster, authorities, reports.isAdopted),

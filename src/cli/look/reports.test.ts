@@ -3,9 +3,12 @@ import { test } from 'node:test';
 import type { ConfigMap, Node } from 'kubernetes-types/core/v1.d.ts';
 import { endsUntil } from '../../forecast/ends.ts';
 import { renewalsUntil } from '../../forecast/renewals.ts';
+import { testSigner } from '../../inventory/testing.ts';
 import { KUBEADM_CHAINS } from '../../kubeadm/chains.ts';
 import { CLUSTER_RECORD, type ClusterStatus, encodeSettings, withStatus } from '../../kubeadm/cluster-record.ts';
 import { encodeReport, NODE_REPORT, type NodeReport } from '../../kubeadm/report.ts';
+import { ownCertificate } from '../../pki/authority.ts';
+import { signingKey } from '../../trust/receipts.ts';
 import { readReports, replacedAt } from './reports.ts';
 
 const [CA, LEAF] = ['a', 'b'].map(letter => letter.repeat(64)) as [string, string];
@@ -54,6 +57,20 @@ test('every leaf of every node that reports, with who renews it and when', () =>
   const kubelet = items.find(({ metadata }) => metadata.name === 'kubelet.conf@a');
   assert.equal(kubelet?.seen?.renewal, 'kubelet');
   assert.deepEqual(endsUntil(items, new Date('2030-01-01T00:00:00Z')), [], 'somebody renews all of it');
+});
+
+test('in a hand-over each leaf names the CA that has signed it, where that can be seen', async () => {
+  const next = ownCertificate(await testSigner('next'));
+  const leaves = {
+    'admin.conf': { ...LEAF_SIGHT, issuer: signingKey(next) },
+    'scheduler.conf': { ...LEAF_SIGHT, issuer: 'ab' },
+    'kubelet.conf': LEAF_SIGHT,
+  };
+  const { items } = readReports({ nodes: [node('a', report({ leaves }))], record: record() }, NOW, [next]);
+  assert.deepEqual(
+    items.map(({ certificate }) => certificate?.issuer),
+    [next.subject.commonName, 'kubernetes', 'kubernetes'],
+  );
 });
 
 test('before the operator has adopted the cluster, and where a CA is external, nobody of ours renews', () => {

@@ -6,6 +6,8 @@ import { KUBEADM_CHAINS, type KubeadmChain, signerNamed } from '../../kubeadm/ch
 import { readSettings, statusOf } from '../../kubeadm/cluster-record.ts';
 import { dueMs } from '../../kubeadm/operator/due.ts';
 import { type LeafSight, type NodeReport, reportOf } from '../../kubeadm/report.ts';
+import type { Certificate } from '../../pki/certificate.ts';
+import { signingKey } from '../../trust/receipts.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 
 /** What agents of an adopted cluster tell. */
@@ -28,8 +30,12 @@ export function replacedAt({ notBefore, notAfter }: { readonly notBefore: Date; 
   return formatRfc3339(new Date(beganMs + SIGNER_REFRESH * (notAfter.getTime() - beganMs)));
 }
 
-/** Every leaf of every node that reports, with who renews it and when (spec 80, KA-3). */
-export function readReports({ nodes, record }: Pick<ClusterObjects, 'nodes' | 'record'>, now: Date): Reports {
+/** Every leaf of every node that reports, with who renews it and when (spec 80, KA-3). `authorities` are those that can be seen. */
+export function readReports(
+  { nodes, record }: Pick<ClusterObjects, 'nodes' | 'record'>,
+  now: Date,
+  authorities: readonly Certificate[] = [],
+): Reports {
   const read = record === undefined ? undefined : readSettings(record);
   const isAdopted = statusOf(record)?.adopted ?? false;
   // Without a word of the operator nobody renews, whatever agents say.
@@ -40,6 +46,7 @@ export function readReports({ nodes, record }: Pick<ClusterObjects, 'nodes' | 'r
       return report === undefined ? [] : [{ name: node.metadata?.name ?? '', report }];
     })
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const names = new Map(authorities.map(ca => [signingKey(ca), ca.subject.commonName]));
   const keepsKeys = read?.ok === true && !read.settings.keysOnNodes;
   return {
     isAdopted,
@@ -47,7 +54,10 @@ export function readReports({ nodes, record }: Pick<ClusterObjects, 'nodes' | 'r
     items: reported.flatMap(({ name, report }) =>
       KUBEADM_CHAINS.flatMap(chain => {
         const leaf = report.leaves[chain.name];
-        return leaf === undefined ? [] : [itemOf(name, report, chain, leaf, refresh, now)];
+        if (leaf === undefined) return [];
+        // Of several generations it says which.
+        const issuer = (leaf.issuer && names.get(leaf.issuer)) ?? signerNamed(chain.signer).commonName;
+        return [itemOf(name, report, chain, leaf, issuer, refresh, now)];
       }),
     ),
     nodes: new Set(reported.map(({ name }) => name)),
@@ -59,6 +69,7 @@ function itemOf(
   report: NodeReport,
   chain: KubeadmChain,
   leaf: LeafSight,
+  issuer: string,
   refresh: number | undefined,
   now: Date,
 ): CertificateItem {
@@ -82,7 +93,7 @@ function itemOf(
       usages: [],
       hostnames: [],
       groups: [],
-      issuer: signerNamed(chain.signer).commonName,
+      issuer,
       notBefore: leaf.notBefore,
       notAfter: leaf.notAfter,
       sha256: leaf.digest,

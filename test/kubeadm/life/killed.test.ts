@@ -21,7 +21,10 @@ const STATIC_PODS = ['kube-controller-manager', 'etcd', 'kube-apiserver', 'kube-
 /** What runs agents and the operator. */
 const OURS = 'node';
 const KEY = '/etc/kubernetes/pki/etcd/ca.key';
-const problem = await rigProblem();
+const problem =
+  process.env.ROTUNDA_RIGS === 'all'
+    ? await rigProblem()
+    : 'it takes a quarter of an hour, most of it until a dead leader is given up: ROTUNDA_RIGS=all runs it';
 
 describe('a hand-over in which everybody is killed', { skip: problem ?? false }, () => {
   let cluster: AdoptedCluster;
