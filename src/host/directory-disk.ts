@@ -140,7 +140,9 @@ function directoryDisk(root: string): Disk {
     async removeLeftovers(path) {
       const stem = stemOf(basename(path));
       for (const name of (await ifThere(readdir(dirname(at(path))))) ?? []) {
-        if (TEMPORARY.exec(name)?.[1] === stem) await rm(join(dirname(at(path)), name), { force: true });
+        const written = TEMPORARY.exec(name)?.[1];
+        if (written !== undefined && (stem === '*' || written === stem))
+          await rm(join(dirname(at(path)), name), { force: true });
       }
     },
     watch(directories, changed, signal) {

@@ -77,7 +77,7 @@ export interface HostFiles {
   remove(path: string): Promise<void>;
   /** Removes a directory with all that is in it, links not followed; nothing there is fine. */
   removeTree(path: string): Promise<void>;
-  /** Removes temporary files that a write of this path left when it was killed. */
+  /** Removes temporary files that a write of this path left when it was killed; one that ends in `/*` stands for every entry of its directory. */
   removeLeftovers?(path: string): Promise<void>;
   /** Calls `changed` with each of `paths` at which something may have happened, until aborted. Paths may not exist yet; one
    * that ends in `/*` stands for every entry of its directory. */

@@ -105,6 +105,10 @@ describe('below a root directory', () => {
     await writeFile(join(root, 'etc', '.other.rotunda-0123456789ab'), 'half');
     await files.removeLeftovers?.('/etc/file');
     assert.deepEqual(await files.list('/etc'), ['.other.rotunda-0123456789ab']);
+    await writeFile(join(root, 'etc', '.other'), 'of somebody else');
+    await files.removeLeftovers?.('/etc/*');
+    await files.removeLeftovers?.('/nowhere/*');
+    assert.deepEqual(await files.list('/etc'), ['.other']);
   });
 });
 

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import type { ConfigMap, Node, Pod } from 'kubernetes-types/core/v1.d.ts';
 import { errorText } from '../../controller/aggregate-error.ts';
 import { Controller } from '../../controller/controller.ts';
@@ -27,7 +28,7 @@ import { NodeFault } from './file-text.ts';
 import { renewKubelet } from './kubelet-certificate.ts';
 import { lookAtNode } from './look.ts';
 import { endPair } from './pair.ts';
-import { KUBECONFIGS, kubeconfigPlace, MANIFESTS, type Places } from './places.ts';
+import { KUBELET_CLIENT, MANIFESTS, type Places } from './places.ts';
 import { reportFrom } from './report-of.ts';
 import { publishSigner, withSecrets } from './secrets.ts';
 import type { NodeSight } from './sight.ts';
@@ -130,7 +131,7 @@ export class KubeadmAgent {
     const { host, log } = this.#options;
     try {
       const sight = await this.#look();
-      for (const path of writtenPaths(sight)) await host.files.removeLeftovers?.(path);
+      for (const folder of writtenFolders(sight)) await host.files.removeLeftovers?.(`${folder}/*`);
     } catch (error) {
       log.warn({ err: error }, 'what the last process left could not be removed');
     }
@@ -296,15 +297,14 @@ function watchedPaths({ certificates }: Places): string[] {
   return folders.map(folder => `${folder}/*`);
 }
 
-/** Every file that this agent writes. */
-function writtenPaths({ leaves, signers, pods, places, serviceAccount }: NodeSight): string[] {
+/** Every folder that this agent writes in. Where a file is a link, what it leads to is written. */
+function writtenFolders({ leaves, signers, kubeconfigs, pods, places, serviceAccount }: NodeSight): Set<string> {
   const files = [
     ...[...leaves.values(), ...signers.values()].flatMap(({ file, keyFile }) => [file, keyFile]),
-    ...[...pods.values()].map(({ file }) => file),
+    ...[...pods.values(), ...kubeconfigs.values()].map(({ file }) => file),
     serviceAccount?.keyFile,
     serviceAccount?.publicFile,
   ].flatMap(file => (file === undefined ? [] : [file.real]));
-  const begun = files.map(file => `${file}.rotunda-next`);
-  const own = [places.signing.certificate, places.signing.key, places.kubeletKey, places.kubeletRestart];
-  return [...files, ...begun, ...own, ...KUBECONFIGS.map(kubeconfigPlace)];
+  const kept = files.map(file => posix.join(places.before, file));
+  return new Set([...files, ...kept, KUBELET_CLIENT, places.signing.key].map(file => posix.dirname(file)));
 }
