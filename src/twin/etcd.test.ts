@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
 import { days, hours, minutes } from '../kube/duration.ts';
-import { CONFIG_MAPS } from '../kube/resource.ts';
+import { CONFIG_MAPS, SECRETS } from '../kube/resource.ts';
 import { Cluster, START } from './cluster.ts';
 import { live } from './life.ts';
 
@@ -82,3 +82,15 @@ test('a member whose disk is lost stays out until it is removed; then it comes b
   assert.equal(back?.isLearner, false);
   assert.equal(master(2).pods.get('etcd')?.isReady, true);
 });
+
+for (const name of ['etcd-client', 'etcd-signer', 'etcd-peer-master-1']) {
+  test(`somebody deletes ${name}: it is made again`, async t => {
+    const { cluster, goOn } = await up();
+    t.after(() => cluster.end());
+    const key = { namespace: 'openshift-etcd', name };
+    cluster.api.delete('somebody', SECRETS, key);
+    await goOn(hours(1));
+    assert.ok(cluster.api.stored(SECRETS, key));
+    assert.deepEqual(cluster.look.refusals, []);
+  });
+}

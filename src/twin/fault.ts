@@ -1,5 +1,8 @@
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
 import { NOT_AFTER } from '../certrotation/annotations.ts';
+import { FAMILY_TABLE, NODE_LEAVES } from '../etcd/cert-table.ts';
+import { ETCD_NAMESPACE } from '../etcd/names.ts';
+import { FAMILIES } from '../etcd/profile.ts';
 import { days, hours, minutes, seconds } from '../kube/duration.ts';
 import { ConnectionError, KubeError } from '../kube/error.ts';
 import type { Resource } from '../kube/resource.ts';
@@ -25,15 +28,29 @@ export type Fault =
   | { readonly kind: 'compaction'; readonly atMs: number }
   | { readonly kind: 'api away'; readonly atMs: number; readonly forMs: number }
   | { readonly kind: 'node off'; readonly atMs: number; readonly forMs: number; readonly who: string }
+  /** All that etcd had on the disk of a node is gone; after this long an administrator removes the member. */
+  | { readonly kind: 'etcd disk lost'; readonly atMs: number; readonly forMs: number; readonly who: string }
   /** The clock of a component goes wrong, from its next start on. */
   | { readonly kind: 'clock skew'; readonly atMs: number; readonly who: string; readonly byMs: number }
   /** A person forces a signer or leaf, or deletes a leaf. */
   | { readonly kind: 'forced' | 'deleted'; readonly atMs: number; readonly who: string };
 
-const OPERATORS = ['kube-apiserver-operator', 'machine-config-operator', 'kube-controller-manager'] as const;
-const AGENTS = ['master-0', 'master-1', 'master-2', 'worker-0', 'worker-1'] as const;
-const SIGNERS = [...new Set(KUBE_APISERVER_CHAINS.map(({ signer }) => `${signer.namespace}/${signer.name}`))];
-const LEAVES = KUBE_APISERVER_CHAINS.map(({ target }) => `${target.namespace}/${target.name}`);
+const OPERATORS = [
+  'kube-apiserver-operator',
+  'etcd-operator',
+  'machine-config-operator',
+  'kube-controller-manager',
+] as const;
+const MASTERS = ['master-0', 'master-1', 'master-2'] as const;
+const AGENTS = [...MASTERS, 'worker-0', 'worker-1'] as const;
+const ETCD_SIGNERS = FAMILIES.map(family => `${ETCD_NAMESPACE}/${FAMILY_TABLE[family].signer}`);
+const ETCD_LEAVES = [
+  ...FAMILIES.map(family => `${ETCD_NAMESPACE}/${FAMILY_TABLE[family].client.secret}`),
+  ...NODE_LEAVES.flatMap(({ prefix }) => MASTERS.map(node => `${ETCD_NAMESPACE}/${prefix}${node}`)),
+];
+const CHAINS = KUBE_APISERVER_CHAINS;
+const SIGNERS = [...new Set(CHAINS.map(({ signer }) => `${signer.namespace}/${signer.name}`)), ...ETCD_SIGNERS];
+const LEAVES = [...CHAINS.map(({ target }) => `${target.namespace}/${target.name}`), ...ETCD_LEAVES];
 /** So long before the end of a life nothing goes wrong any more, so that everything can heal. */
 const CALM_AT_THE_END_MS = days(2);
 
@@ -64,6 +81,7 @@ function faultAt(atMs: number, random: Random): Fault {
     () => ({ kind: 'api away', atMs, forMs: long(hours(6)) }),
     () => ({ kind: 'node off', atMs, forMs: long(days(60)), who: pick(random, AGENTS) }),
     () => ({ kind: 'clock skew', atMs, who: anybody(), byMs: Math.floor((random() - 0.5) * minutes(4)) }),
+    () => ({ kind: 'etcd disk lost', atMs, forMs: long(days(10)), who: pick(random, MASTERS) }),
     () => ({ kind: 'forced', atMs, who: pick(random, [...SIGNERS, ...LEAVES]) }),
     () => ({ kind: 'deleted', atMs, who: pick(random, LEAVES) }),
   ];
@@ -88,6 +106,8 @@ export function faultText(fault: Fault): string {
       return `the API is away${long}`;
     case 'node off':
       return `${fault.who} is off${long}`;
+    case 'etcd disk lost':
+      return `${fault.who} loses the disk of etcd, and is removed from it after ${durationText(fault.forMs)}`;
     case 'clock skew':
       return `the clock of ${fault.who} goes wrong by ${fault.byMs / seconds(1)} s`;
     case 'forced':
@@ -207,12 +227,20 @@ export class Faults implements Excuses {
         break;
       case 'node off': {
         const node = this.#node(fault.who);
-        // One control-plane node at a time: more would be the end of quorum, which is nobody's to prevent here.
-        const isOneOff = this.#cluster.nodes.some(({ isOn, isControlPlane }) => !isOn && isControlPlane);
-        if (node === undefined || !node.isOn || (node.isControlPlane && isOneOff)) break;
+        if (node === undefined || !node.isOn || (node.isControlPlane && this.#isAnyLost())) break;
         this.#hinder(fault.who, forMs);
         this.#cluster.powerOff(node);
         void isOver().then(() => this.#cluster.powerOn(node));
+        break;
+      }
+      case 'etcd disk lost': {
+        const node = this.#node(fault.who);
+        const { etcd } = this.#cluster;
+        const member = etcd.members.find(({ name }) => name === fault.who);
+        if (node === undefined || member === undefined || this.#isAnyLost()) break;
+        this.#hinder(fault.who, forMs);
+        etcd.loseData(node);
+        void isOver().then(() => this.#removeMember(member.id));
         break;
       }
       case 'clock skew': {
@@ -226,6 +254,25 @@ export class Faults implements Excuses {
       case 'deleted':
         this.#person(fault.kind, fault.who);
         break;
+    }
+  }
+
+  /** Whether a control-plane node has been lost: one at a time, more would be the end of quorum, which is nobody's to prevent here. */
+  #isAnyLost(): boolean {
+    const { nodes, time } = this.#cluster;
+    return nodes.some(({ name, isControlPlane }) => isControlPlane && this.isOff(name, time.nowMs));
+  }
+
+  /** An administrator tells etcd that a member is gone for good, and tries again while nobody leads. */
+  async #removeMember(id: string): Promise<void> {
+    for (;;) {
+      try {
+        this.#cluster.etcd.remove(id);
+        return;
+      } catch (error) {
+        if (!/no leader/.test((error as Error).message)) throw error;
+        await this.#cluster.time.after(minutes(1));
+      }
     }
   }
 

@@ -269,4 +269,14 @@ test('endpoints come from the ConfigMap, or from the nodes; certificates from th
   const clock = new VirtualClock(NOW);
   const gateway = new EtcdGateway({ endpoints: async () => ['https://127.0.0.1:1'], material, clock });
   await assert.rejects(gateway.health(), /does not match/);
+  await kube.delete(SECRETS, { namespace: 'openshift-etcd', name: 'etcd-client' });
+  await assert.rejects(material(), { code: 404 });
+  // The operator's own copies stay when the sources go (RS-2).
+  const copy = { metadata: { namespace: 'openshift-etcd-operator', name: 'etcd-client' }, type: 'kubernetes.io/tls' };
+  await kube.create(SECRETS, withCertificate(copy, client, 'target', 1));
+  const { namespace, name } = { namespace: 'openshift-etcd-operator', name: 'etcd-ca-bundle' };
+  await kube.create(CONFIG_MAPS, { metadata: { namespace, name }, data });
+  await kube.delete(CONFIG_MAPS, { namespace: 'openshift-etcd', name: 'etcd-ca-bundle' });
+  assert.equal((await material()).cert, encodeCertificates(client.chain));
+  assert.equal((await material()).ca, data['ca-bundle.crt']);
 });

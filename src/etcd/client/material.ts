@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises';
-import type { Secret } from 'kubernetes-types/core/v1.d.ts';
+import type { ConfigMap, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { BUNDLE_KEY } from '../../certrotation/bundle.ts';
 import { dataText, TLS_CERT, TLS_KEY } from '../../certrotation/secret.ts';
+import { isNotFound, KubeError } from '../../kube/error.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
 import { loadCertificateAndKey } from '../../pki/authority.ts';
 import { FAMILY_TABLE } from '../cert-table.ts';
-import { ETCD_NAMESPACE } from '../names.ts';
+import { ETCD_NAMESPACE, OPERATOR_NAMESPACE } from '../names.ts';
 
 /** What a client shows etcd, and what it checks etcd with; PEM. */
 export interface TlsMaterial {
@@ -18,18 +19,36 @@ export interface TlsMaterial {
 /** Asked before every round, so that a rotated certificate is used from the next connection on. */
 export type MaterialSource = (signal?: AbortSignal) => Promise<TlsMaterial>;
 
-/** The client certificate and the bundle as they are in the cluster now. */
+/**
+ * The client certificate and the bundle as they are in the cluster now; where they are gone or cannot be used, the operator's copies of
+ * them: without an answer of etcd nothing is written, what is missing neither.
+ */
 export function materialFromCluster(kube: Pick<Kube, 'get'>): MaterialSource {
-  const { bundle, client } = FAMILY_TABLE.server;
   return async signal => {
-    const [secret, configMap] = await Promise.all([
-      kube.get(SECRETS, { namespace: ETCD_NAMESPACE, name: client.secret }, { signal }),
-      kube.get(CONFIG_MAPS, { namespace: ETCD_NAMESPACE, name: bundle }, { signal }),
+    const [pair, ca] = await Promise.all([
+      firstGood(PAIRS, async key => pairOf(await kube.get(SECRETS, key, { signal }))),
+      firstGood(BUNDLES, async key => bundleOf(await kube.get(CONFIG_MAPS, key, { signal }))),
     ]);
-    const ca = configMap.data?.[BUNDLE_KEY];
-    if (!ca) throw new Error(`expected ${BUNDLE_KEY} in configmap ${ETCD_NAMESPACE}/${bundle}, found nothing`);
-    return checked({ ca, ...pairOf(secret) });
+    return { ca, ...pair };
   };
+}
+
+const { bundle: BUNDLE, client: CLIENT } = FAMILY_TABLE.server;
+const PAIRS = [ETCD_NAMESPACE, OPERATOR_NAMESPACE].map(namespace => ({ namespace, name: CLIENT.secret }));
+const BUNDLES = [ETCD_NAMESPACE, OPERATOR_NAMESPACE].map(namespace => ({ namespace, name: BUNDLE }));
+
+/** Reads the first place that has something good; throws what is wrong with it where all are bad. */
+async function firstGood<K, T>(places: readonly K[], read: (place: K) => Promise<T>): Promise<T> {
+  const problems: unknown[] = [];
+  for (const place of places) {
+    try {
+      return await read(place);
+    } catch (error) {
+      if (error instanceof KubeError && !isNotFound(error)) throw error;
+      problems.push(error);
+    }
+  }
+  throw problems[0];
 }
 
 /** The same from files, as they are mounted into the operator's pod (spec 40, Q-7). */
@@ -48,12 +67,19 @@ export function materialFromFiles(paths: {
   };
 }
 
-function pairOf(secret: Secret): { cert: string; key: string } {
-  return { cert: dataText(secret, TLS_CERT) ?? '', key: dataText(secret, TLS_KEY) ?? '' };
+function pairOf(secret: Secret): Pick<TlsMaterial, 'cert' | 'key'> {
+  return checked({ cert: dataText(secret, TLS_CERT) ?? '', key: dataText(secret, TLS_KEY) ?? '' });
+}
+
+function bundleOf({ metadata, data }: ConfigMap): string {
+  const ca = data?.[BUNDLE_KEY];
+  if (!ca)
+    throw new Error(`expected ${BUNDLE_KEY} in configmap ${metadata?.namespace}/${metadata?.name}, found nothing`);
+  return ca;
 }
 
 /** Half of a new pair and half of an old one is neither: better none than one that fails in every handshake. */
-function checked(material: TlsMaterial): TlsMaterial {
+function checked<M extends Pick<TlsMaterial, 'cert' | 'key'>>(material: M): M {
   loadCertificateAndKey(material.cert, material.key);
   return material;
 }
