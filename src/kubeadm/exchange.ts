@@ -1,5 +1,6 @@
 import { parseRfc3339 } from '../kube/time.ts';
 import { KUBEADM_SIGNERS, type SignerName } from './chains.ts';
+import { SERVICE_ACCOUNT } from './service-account-keys.ts';
 
 /** Says whether something that was read is what it ought to be. */
 export type Reader<T> = (value: unknown) => value is T;
@@ -28,6 +29,13 @@ export function isDigest(value: unknown): value is string {
 /** A moment as RFC 3339 has it. */
 export function isMoment(value: unknown): value is string {
   return typeof value === 'string' && value.length <= 64 && parseRfc3339(value) !== undefined;
+}
+
+/** What the agent of a control-plane node copies into Secrets: a CA, or the keys of service accounts (KA-2). */
+export type Published = SignerName | typeof SERVICE_ACCOUNT;
+
+export function isPublished(value: unknown): value is Published {
+  return value === SERVICE_ACCOUNT || isSignerName(value);
 }
 
 export function isSignerName(value: unknown): value is SignerName {

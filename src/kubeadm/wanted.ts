@@ -1,6 +1,15 @@
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
 import type { SignerName } from './chains.ts';
-import { isDigest, isFields, isMoment, isSignerName, type Reader, readJson } from './exchange.ts';
+import {
+  isDigest,
+  isFields,
+  isMoment,
+  isPublished,
+  isSignerName,
+  type Published,
+  type Reader,
+  readJson,
+} from './exchange.ts';
 import { PKI_NAMESPACE } from './names.ts';
 
 /**
@@ -10,8 +19,8 @@ import { PKI_NAMESPACE } from './names.ts';
 export interface Wanted {
   /** One thing that is asked of the node, as a whole; the report repeats it when it is done. */
   readonly round: string;
-  /** The CAs of which this node copies certificate and key into Secrets, where they are not there yet (KA-2). */
-  readonly publishes: readonly SignerName[];
+  /** What this node copies with its keys into Secrets, where that is not there yet (KA-2). */
+  readonly publishes: readonly Published[];
   /** A CA that is not named stays as it is. */
   readonly signers: Readonly<Partial<Record<SignerName, WantedSigner>>>;
   /** kube-controller-manager signs with files of its own (KA-7); else with those that kubeadm names. */
@@ -65,7 +74,7 @@ const isWanted: Reader<Wanted> = (value): value is Wanted => {
     round !== '' &&
     round.length <= LONGEST_ROUND &&
     Array.isArray(publishes) &&
-    publishes.every(isSignerName) &&
+    publishes.every(isPublished) &&
     isFields(signers) &&
     Object.entries(signers).every(([name, signer]) => isSignerName(name) && isWantedSigner(signer)) &&
     typeof isSeparate === 'boolean' &&

@@ -6,14 +6,16 @@ import { seconds } from '../../kube/duration.ts';
 import { isForbidden, isTransient } from '../../kube/error.ts';
 import type { Kube } from '../../kube/port.ts';
 import type { SignerName } from '../../kubeadm/chains.ts';
+import type { Published } from '../../kubeadm/exchange.ts';
 import { familiesOn, isInRound } from '../../kubeadm/operator/cluster.ts';
 import type { SeenNode } from '../../kubeadm/operator/evidence.ts';
 import type { FamilyState } from '../../kubeadm/operator/families.ts';
 import { retirementHeldUp } from '../../kubeadm/operator/hand-over.ts';
+import { SERVICE_ACCOUNT } from '../../kubeadm/service-account-keys.ts';
 import { caDigest } from '../../trust/receipts.ts';
+import { accountFacts } from './account-facts.ts';
+import type { Aim } from './aim.ts';
 import { readScene, type Scene } from './scene.ts';
-
-export type Aim = 'rotate' | 'take-back' | 'retire';
 
 export interface FollowOptions {
   readonly kube: Kube;
@@ -25,7 +27,7 @@ export interface FollowOptions {
 const LOOK_AGAIN_MS = seconds(1);
 
 /** Tells of every step until the aim is reached, or only time is waited for; ends with what is so now. */
-export async function follow(name: SignerName, aim: Aim, options: FollowOptions): Promise<void> {
+export async function follow(name: Published, aim: Aim, options: FollowOptions): Promise<void> {
   const { kube, clock = systemClock, signal, print } = options;
   let told: string | undefined;
   const tell = (line: string) => {
@@ -35,7 +37,7 @@ export async function follow(name: SignerName, aim: Aim, options: FollowOptions)
   for (;;) {
     const look = () => readScene(kube, clock.now());
     const scene = await againWhileTransient(look, { signal, clock, passes, onError: error => tell(whyNot(error)) });
-    const facts = factsOf(name, aim, scene);
+    const facts = name === SERVICE_ACCOUNT ? accountFacts(aim, scene) : factsOf(name, aim, scene);
     if (facts !== undefined) {
       for (const line of facts) print(line);
       return;
@@ -54,8 +56,8 @@ function whyNot(error: unknown): string {
   return `kube-apiserver cannot be asked, again in a moment: ${error instanceof Error ? error.message : String(error)}`;
 }
 
-function lineOf(name: SignerName, { status }: Scene): string {
-  const family = status?.families[name];
+function lineOf(name: Published, { status }: Scene): string {
+  const family = name === SERVICE_ACCOUNT ? status?.serviceAccount : status?.families[name];
   const phase = family?.phase ?? 'Steady';
   const { round, waitingFor = [] } = status ?? {};
   if (round !== undefined) {

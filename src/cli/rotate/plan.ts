@@ -114,7 +114,7 @@ const CONTROL_PLANE_RESTART_MS = seconds(90);
 const WORKER_RESTART_MS = seconds(45);
 const QUIET_MS = seconds(20);
 
-function durationText(
+export function durationText(
   { controlPlane, workers, onControlPlane, onWorkers }: Restarts,
   took: string | undefined,
 ): string {
@@ -128,6 +128,6 @@ function durationText(
   return `${Math.max(1, Math.round(ms / minutes(1)))} min`;
 }
 
-function countText(count: number, word: string): string {
+export function countText(count: number, word: string): string {
   return `${count} ${count === 1 ? word : `${word}s`}`;
 }

@@ -4,7 +4,7 @@ import { annotationsOf } from '../../certrotation/secret.ts';
 import { nextKey } from '../../hand-over/family.ts';
 import { TAKEN_BACK, TURNED_ROUND } from '../../hand-over/names.ts';
 import type { Kube } from '../../kube/port.ts';
-import { type ObjectKey, SECRETS } from '../../kube/resource.ts';
+import { type ObjectKey, type Resource, SECRETS } from '../../kube/resource.ts';
 import { formatRfc3339 } from '../../kube/time.ts';
 import type { SignerName } from '../../kubeadm/chains.ts';
 import type { FamilyState } from '../../kubeadm/operator/families.ts';
@@ -19,6 +19,8 @@ export type Request =
   | {
       readonly is: 'asked';
       readonly key: ObjectKey;
+      /** Secrets, unless said. */
+      readonly kind?: Resource | undefined;
       readonly notes: Readonly<Record<string, string | null>>;
       readonly says: string;
     };
@@ -106,16 +108,23 @@ const AFTER_IT: Readonly<Record<SignerName, string>> = {
   'etcd-ca': 'Whoever still asks etcd with a certificate of it, for a backup for instance, is refused from then on.',
 };
 
-export async function write(kube: Kube, { key, notes }: Extract<Request, { is: 'asked' }>): Promise<void> {
+export async function write(kube: Kube, request: Extract<Request, { is: 'asked' }>): Promise<void> {
+  const { key, kind = SECRETS, notes } = request;
   const body = { metadata: { annotations: notes } };
-  await kube.patch(SECRETS, key, { type: 'merge', body }, { fieldManager: 'rotunda-rotate' });
+  await kube.patch(kind, key, { type: 'merge', body }, { fieldManager: 'rotunda-rotate' });
 }
 
-function familyIn(name: SignerName, { families, status }: Scene): FamilyState | Extract<Request, { is: 'refused' }> {
-  if (status?.adopted !== true) {
-    const why = status?.differences[0] ?? 'its operator has not said yet that all nodes agree';
-    return { is: 'refused', why: `the cluster is not adopted: ${why}` };
-  }
+/** A cluster that nobody keeps is not changed. */
+export function unlessAdopted({ status }: Scene): Extract<Request, { is: 'refused' }> | undefined {
+  if (status?.adopted === true) return undefined;
+  const why = status?.differences[0] ?? 'its operator has not said yet that all nodes agree';
+  return { is: 'refused', why: `the cluster is not adopted: ${why}` };
+}
+
+function familyIn(name: SignerName, scene: Scene): FamilyState | Extract<Request, { is: 'refused' }> {
+  const { families } = scene;
+  const refused = unlessAdopted(scene);
+  if (refused !== undefined) return refused;
   const family = families.find(candidate => candidate.name === name);
   return family ?? { is: 'refused', why: `there is no ${name} whose key is ours: what it signs is only watched` };
 }

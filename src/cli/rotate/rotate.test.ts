@@ -3,28 +3,13 @@ import { test } from 'node:test';
 import { hours, minutes, seconds } from '../../kube/duration.ts';
 import { ConnectionError, KubeError } from '../../kube/error.ts';
 import type { Kube } from '../../kube/port.ts';
-import { CONFIG_MAPS, NODES, SECRETS } from '../../kube/resource.ts';
+import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
 import type { SignerName } from '../../kubeadm/chains.ts';
 import { ModelCluster } from '../../kubeadm/operator/model-cluster.ts';
 import { factsOf, follow } from './follow.ts';
 import { planText } from './plan.ts';
 import { type Request, retireRequest, rotationRequest, takeBackRequest } from './request.ts';
-import { readScene } from './scene.ts';
-
-async function sceneOf(cluster: ModelCluster) {
-  // The model has its nodes at hand; the command reads them from the API.
-  for (const node of cluster.nodes.values()) {
-    await cluster.kube.delete(NODES, { name: node.name }).catch(() => {});
-    await cluster.kube.create(NODES, node.asNode());
-  }
-  return readScene(cluster.kube, cluster.now());
-}
-
-async function adopted(options: Parameters<typeof ModelCluster.make>[0] = {}): Promise<ModelCluster> {
-  const cluster = await ModelCluster.make(options);
-  await cluster.settle(minutes(10));
-  return cluster;
-}
+import { adopted, sceneOf } from './testing.ts';
 
 async function ask(
   cluster: ModelCluster,

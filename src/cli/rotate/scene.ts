@@ -25,6 +25,7 @@ export interface Scene {
   readonly families: readonly FamilyState[];
   readonly pki: PkiObjects;
   readonly clusterInfo: ConfigMap | undefined;
+  readonly record: ConfigMap;
   /** Who leads among operators; undefined: nobody ever did. */
   readonly lease: Lease | undefined;
   readonly now: Date;
@@ -50,6 +51,7 @@ export async function readScene(kube: Kube, now: Date): Promise<Scene> {
   const seen = nodesSeen(nodes.items, pki.configMaps);
   return {
     settings: read.settings,
+    record,
     status: statusOf(record),
     nodes: seen,
     families: familiesIn(pki, seen, now),

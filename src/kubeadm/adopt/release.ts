@@ -3,6 +3,7 @@ import { KUBEADM_SIGNERS, type SignerName } from '../chains.ts';
 import type { ClusterStatus, FamilyStatus } from '../cluster-record.ts';
 import { PKI_NAMESPACE } from '../names.ts';
 import type { NodeReport } from '../report.ts';
+import { SERVICE_ACCOUNT, SERVICE_ACCOUNT_KEYS } from '../service-account-keys.ts';
 import type { ReportedNode } from './compare.ts';
 
 /** What the release of a cluster is decided by (spec 80, KA-4). */
@@ -38,7 +39,9 @@ export function decideRelease(question: ReleaseQuestion): ReleaseDecision {
     ...handedOver,
     ...(keys === undefined || AT_REST.includes(keys.phase)
       ? []
-      : [`The keys of service accounts are being replaced (${phaseText(keys)}): wait until that is over.`]),
+      : [
+          `The keys of service accounts are being replaced (${phaseText(keys)}): wait until it is over. rotunda rotate ${SERVICE_ACCOUNT} --retire and --take-back end it.`,
+        ]),
     ...(handedOver.length > 0 || isJoining ? [] : rounds),
     ...silent(question),
     ...lonelyKeys(question),
@@ -89,12 +92,19 @@ function silent({ nodes, wanted }: ReleaseQuestion): string[] {
 /** With the Secret goes the only copy there is. */
 function lonelyKeys({ nodes, secrets }: ReleaseQuestion): string[] {
   const isOnDisk = (name: SignerName) => nodes.some(({ report }) => report?.signers[name]?.key === 'fits');
-  return KUBEADM_SIGNERS.filter(
+  const lonely = KUBEADM_SIGNERS.filter(
     ({ name }) => secrets.some(secret => secret.name === name && secret.hasKey) && !isOnDisk(name),
   ).map(
     ({ name, base }) =>
       `The key of ${name} is on no node, only in Secret ${PKI_NAMESPACE}/${name}: put it into ${base}.key of the control-plane nodes.`,
   );
+  const isAccountKeyOnDisk = nodes.some(({ report }) => report?.serviceAccount?.signs !== undefined);
+  if (isAccountKeyOnDisk || !secrets.some(({ name }) => name === SERVICE_ACCOUNT_KEYS.name)) return lonely;
+  const { name } = SERVICE_ACCOUNT_KEYS;
+  return [
+    ...lonely,
+    `The key of service accounts is on no node, only in Secret ${PKI_NAMESPACE}/${name}: put it into sa.key of the control-plane nodes.`,
+  ];
 }
 
 /** What is on a node that kubeadm would not have put there. */

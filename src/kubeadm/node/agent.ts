@@ -30,7 +30,7 @@ import { lookAtNode } from './look.ts';
 import { endPair } from './pair.ts';
 import { KUBELET_CLIENT, MANIFESTS, type Places } from './places.ts';
 import { reportFrom } from './report-of.ts';
-import { publishSigner, withSecrets } from './secrets.ts';
+import { publish, withSecrets } from './secrets.ts';
 import type { NodeSight } from './sight.ts';
 import { type Step, stepText } from './step.ts';
 
@@ -240,7 +240,7 @@ export class KubeadmAgent {
         host,
         keys,
         now,
-        publish: (seen, signer) => publishSigner(seen, signer, kube),
+        publish: (seen, what) => publish(seen, what, kube),
         renewKubelet: (seen, renewal) => renewKubelet(seen, renewal, { host, keys, now, kube, nodeKube }),
       });
       if (!isDone) return false;

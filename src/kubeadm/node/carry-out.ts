@@ -2,7 +2,7 @@ import type { Host, HostFiles } from '../../host/port.ts';
 import { days } from '../../kube/duration.ts';
 import type { Keys } from '../../pki/keys.ts';
 import { encodeCertificates, encodePrivateKey } from '../../pki/pem.ts';
-import type { SignerName } from '../chains.ts';
+import type { Published } from '../exchange.ts';
 import { keepBefore, noteWrite, putBack } from './before.ts';
 import type { FileText } from './file-text.ts';
 import { KubeconfigText } from './kubeconfig-text.ts';
@@ -16,8 +16,8 @@ export interface CarryOutOptions {
   readonly host: Host;
   readonly keys: Keys;
   readonly now: Date;
-  /** Copies a CA into its Secret. */
-  publish(sight: NodeSight, signer: SignerName): Promise<void>;
+  /** Copies a CA, or the keys of service accounts, into the Secret. */
+  publish(sight: NodeSight, what: Published): Promise<void>;
   /** Gets the kubelet a certificate; false: it is not there yet. */
   renewKubelet(sight: NodeSight, step: Extract<Step, { do: 'renew-kubelet' }>): Promise<boolean>;
 }
@@ -31,7 +31,7 @@ export async function carryOut(sight: NodeSight, step: Step, options: CarryOutOp
       await endPair(files, step.begun);
       return true;
     case 'publish':
-      await options.publish(sight, step.signer);
+      await options.publish(sight, step.what);
       return true;
     case 'place-pair': {
       const { place, certificate, key, files: there, isHandOver } = step;

@@ -6,7 +6,7 @@ import { type BeforeCopy, isOurs } from './before.ts';
 import { type FileText, NodeFault } from './file-text.ts';
 import { KubeconfigText } from './kubeconfig-text.ts';
 import { ManifestText } from './manifest-text.ts';
-import type { KubeconfigFile, StaticPod } from './sight.ts';
+import { behindOf, isOfManifest, type KubeconfigFile, type StaticPod } from './sight.ts';
 
 /** What a file is to hold; `before`: exactly what it held before the hand-over. */
 export type Content = { readonly is: 'as-it-is' | 'before' } | { readonly is: 'text'; readonly text: string };
@@ -20,6 +20,12 @@ export function bundleContent(file: FileText, cas: readonly Certificate[], befor
   }
   if (isSameCas(certificatesIn(file.text), cas)) return AS_IT_IS;
   return { is: 'text', text: encodeCertificates(cas) };
+}
+
+/** A file whose text is given as a whole. */
+export function wholeContent(file: FileText, text: string, before: BeforeCopy | undefined): Content {
+  if (file.text === text) return AS_IT_IS;
+  return before?.copy.text === text && isOurs(file, before) ? { is: 'before' } : { is: 'text', text };
 }
 
 /** A kubeconfig with other CAs; the client's certificate stays the one of now, also where an older file comes back. */
@@ -70,7 +76,9 @@ export function manifestContent(pod: StaticPod, goal: ManifestGoal, before: Befo
     const hasFlags = Object.entries(goal.flags).every(([name, value]) => back.flags.get(name) === value);
     // One that says what its process began with has to say the truth.
     const isTrue = back.restart === undefined || back.restart === digest;
-    if (hasFlags && isTrue) return { is: 'before' };
+    // Nothing would be started anew by the manifest that what is behind has begun with.
+    const isStuck = behindOf(pod).length > 0 && isOfManifest({ ...pod, manifest: back });
+    if (hasFlags && isTrue && !isStuck) return { is: 'before' };
   }
   let next = manifest;
   if (Object.entries(goal.flags).some(([name, value]) => manifest.flags.get(name) !== value)) {

@@ -1,7 +1,8 @@
 import { encodeCertificates, encodePrivateKey } from '../../pki/pem.ts';
 import { caDigest } from '../../trust/receipts.ts';
+import { SERVICE_ACCOUNT } from '../service-account-keys.ts';
 import type { Wanted } from '../wanted.ts';
-import { bundleContent, type Content, kubeconfigContent, manifestContent } from './contents.ts';
+import { bundleContent, type Content, kubeconfigContent, manifestContent, wholeContent } from './contents.ts';
 import type { FileText } from './file-text.ts';
 import { refusalOf } from './judge.ts';
 import { KUBELET_CONF } from './places.ts';
@@ -113,8 +114,8 @@ const STAGES: readonly Stage[] = [
 
 function publish(sight: NodeSight, { wanted }: Order): Step[] {
   return wanted.publishes
-    .filter(signer => isOwnSigner(sight, signer) && !sight.published.has(signer))
-    .map(signer => ({ do: 'publish', signer }));
+    .filter(what => (what === SERVICE_ACCOUNT || isOwnSigner(sight, what)) && !sight.published.has(what))
+    .map(what => ({ do: 'publish', what }));
 }
 
 /** The pair that kube-controller-manager is to sign with stands in files of its own (KA-7). */
@@ -176,10 +177,10 @@ function serviceAccount(sight: NodeSight, { wanted }: Order): Step[] {
   const there = sight.serviceAccount;
   if (asked === undefined || there === undefined || sight.role === 'worker') return [];
   const steps: Step[] = [];
+  const { publicFile } = there;
   // A public key comes before its private one.
-  if (there.publicFile.text !== asked.publicKeys) {
-    steps.push(...fileSteps(there.publicFile, { is: 'text', text: asked.publicKeys }, false));
-  }
+  steps.push(...fileSteps(publicFile, wholeContent(publicFile, asked.publicKeys, sight.before.get(publicFile.real))));
+  // Not put back with its times: a process that began with another key has to be seen to be older than it.
   if (there.signs !== asked.signs && there.keyFile !== undefined) {
     steps.push(...fileSteps(there.keyFile, { is: 'text', text: sight.tokenKeys.get(asked.signs) ?? '' }, false));
   }
@@ -230,9 +231,15 @@ function forget(sight: NodeSight, { wanted }: Order): Step[] {
   return sight.own.isEmpty ? [{ do: 'remove', paths: [sight.places.own] }] : [];
 }
 
-/** No hand-over is under way on this node: every CA stands alone. */
-function isPlainNow(sight: NodeSight, { isSeparate }: Wanted): boolean {
-  return !isSeparate && [...sight.signers].every(([name, { cas }]) => !isOwnSigner(sight, name) || cas.length === 1);
+/** No hand-over is under way on this node: every CA stands alone, and so does the key of service accounts. */
+function isPlainNow(sight: NodeSight, { isSeparate, serviceAccount: asked }: Wanted): boolean {
+  const isOneKey =
+    asked === undefined || sight.serviceAccount === undefined || sight.serviceAccount.accepts.length === 1;
+  return (
+    isOneKey &&
+    !isSeparate &&
+    [...sight.signers].every(([name, { cas }]) => !isOwnSigner(sight, name) || cas.length === 1)
+  );
 }
 
 /** Ours only as long as the roles are apart; whatever else is in the manifest is its owner's. */

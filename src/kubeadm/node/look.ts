@@ -1,17 +1,15 @@
-import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import type { Pod } from 'kubernetes-types/core/v1.d.ts';
 import type { Host, HostFiles } from '../../host/port.ts';
 import type { CertificateAndKey } from '../../pki/authority.ts';
 import type { Certificate } from '../../pki/certificate.ts';
-import { publicKeyFromInfo } from '../../pki/certificate.ts';
 import { isPkiError } from '../../pki/error.ts';
 import { readCertificates, readPrivateKey } from '../../pki/pem.ts';
-import { pemBlocks } from '../../pki/pem-block.ts';
 import { Recent } from '../../pki/recent.ts';
-import { publicKeyInfoOf } from '../../pki/signature.ts';
 import { caDigest } from '../../trust/receipts.ts';
 import { KUBEADM_CHAINS, KUBEADM_SIGNERS, type KubeadmChain, type SignerName } from '../chains.ts';
 import { nodeFoldersIn } from '../files.ts';
+import { keyDigest, publicKeyDigests } from '../service-account-keys.ts';
 import { type BeforeCopy, readBefore } from './before.ts';
 import { digestOf, type FileText, NodeFault, readFileText } from './file-text.ts';
 import { KubeconfigText } from './kubeconfig-text.ts';
@@ -274,25 +272,6 @@ async function serviceAccountFiles(files: HostFiles, places: Places): Promise<Se
   const accepts = publicKeyDigests(publicFile.text);
   if (accepts.length === 0) throw new NodeFault(`${publicFile.path}: expected public keys, found none`);
   return { keyFile, publicFile, signs: key && keyDigest(key), accepts };
-}
-
-/** The public keys of a PEM text, by digest, in its order. */
-export function publicKeyDigests(text: string): string[] {
-  return [...pemBlocks(text)].flatMap(block => {
-    if (!block.ok || block.type !== 'PUBLIC KEY') return [];
-    try {
-      return [keyDigest(publicKeyFromInfo(block.bytes))];
-    } catch (error) {
-      if (isPkiError(error)) return [];
-      throw error;
-    }
-  });
-}
-
-/** A key by the SHA-256 of its public half (SPKI, DER) in hex. */
-export function keyDigest(key: KeyObject): string {
-  const publicKey = key.type === 'private' ? createPublicKey(key) : key;
-  return createHash('sha256').update(publicKeyInfoOf(publicKey)).digest('hex');
 }
 
 type Attempt = <T>(read: () => Promise<T | undefined>) => Promise<T | undefined>;

@@ -5,10 +5,11 @@ import { isPkiError } from '../../pki/error.ts';
 import { readCertificates } from '../../pki/pem.ts';
 import { caDigest } from '../../trust/receipts.ts';
 import { KUBEADM_CHAINS, KUBEADM_SIGNERS, type KubeadmChain, type SignerName, signerNamed } from '../chains.ts';
+import { publicKeyDigests, SERVICE_ACCOUNT } from '../service-account-keys.ts';
+import { tokenFlagProblem } from '../token-flags.ts';
 import type { Wanted, WantedSigner } from '../wanted.ts';
 import { caText, refusalOf } from './judge.ts';
 import { isMadeSince } from './leaf.ts';
-import { publicKeyDigests } from './look.ts';
 import { KUBELET_CONF } from './places.ts';
 import type { LeafFiles, NodeSight } from './sight.ts';
 
@@ -184,10 +185,16 @@ function isExpected({ role, etcd }: NodeSight, { isOptional, renewedBy, signer }
 
 function serviceAccountRefusals(sight: NodeSight, { serviceAccount }: Wanted): string[] {
   if (serviceAccount === undefined || sight.role === 'worker') return [];
-  if (sight.serviceAccount === undefined) return ['sa.pub is wanted otherwise, and there is none on this node'];
+  const { serviceAccount: there, places, pods } = sight;
+  if (there === undefined) return ['sa.pub is wanted otherwise, and there is none on this node'];
+  if (there.keyFile === undefined) return ['sa.key is wanted otherwise, and there is none on this node'];
+  const flags = [...pods].flatMap(
+    ([component, { manifest }]) => tokenFlagProblem(component, manifest.pod, places.certificates) ?? [],
+  );
+  if (flags.length > 0) return flags;
   const digests = publicKeyDigests(serviceAccount.publicKeys);
   if (!digests.includes(serviceAccount.signs)) return ['the public keys that are wanted in sa.pub lack that of sa.key'];
-  if (!digests.some(digest => sight.serviceAccount?.accepts.includes(digest)))
+  if (!digests.some(digest => there.accepts.includes(digest)))
     return ['sa.pub holds none of the public keys that are wanted in it'];
   return sight.tokenKeys.has(serviceAccount.signs)
     ? []
@@ -195,9 +202,16 @@ function serviceAccountRefusals(sight: NodeSight, { serviceAccount }: Wanted): s
 }
 
 function publishRefusals(sight: NodeSight, { publishes }: Wanted): string[] {
-  return publishes
-    .filter(name => isOwnSigner(sight, name) && sight.signers.get(name)?.key === undefined)
-    .map(name => `the key of ${signerNamed(name).base}.crt is not on this node, or is another one`);
+  return publishes.flatMap(name => {
+    if (name === SERVICE_ACCOUNT) return accountRefusals(sight);
+    if (!isOwnSigner(sight, name) || sight.signers.get(name)?.key !== undefined) return [];
+    return [`the key of ${signerNamed(name).base}.crt is not on this node, or is another one`];
+  });
+}
+
+function accountRefusals({ serviceAccount }: NodeSight): string[] {
+  const isWhole = serviceAccount?.signs !== undefined && serviceAccount.accepts.includes(serviceAccount.signs);
+  return isWhole ? [] : ['sa.key is not on this node, or sa.pub is without its public key'];
 }
 
 function momentOf(text: string): Date {

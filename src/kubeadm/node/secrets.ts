@@ -7,19 +7,22 @@ import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS, SECRETS } from '../../kube/resource.ts';
 import type { CertificateAndKey } from '../../pki/authority.ts';
 import { isPkiError } from '../../pki/error.ts';
-import { readPrivateKey } from '../../pki/pem.ts';
 import { caDigest } from '../../trust/receipts.ts';
 import { KUBEADM_SIGNERS, type SignerName } from '../chains.ts';
 import { CLUSTER_RECORD } from '../cluster-record.ts';
+import type { Published } from '../exchange.ts';
 import { PKI_NAMESPACE } from '../names.ts';
+import {
+  CURRENT_SLOT,
+  KEY_SLOTS,
+  privateKeyDigest,
+  SERVICE_ACCOUNT,
+  SERVICE_ACCOUNT_KEYS,
+} from '../service-account-keys.ts';
 import type { Wanted } from '../wanted.ts';
-import { keyDigest } from './look.ts';
+import { NodeFault } from './file-text.ts';
 import type { NodeSight } from './sight.ts';
 
-/** Where the keys of service accounts are while they are replaced; the next and the previous one beside it, as those of signers. */
-export const SERVICE_ACCOUNT_KEYS = { namespace: PKI_NAMESPACE, name: 'service-account-keys' } as const;
-/** In these, the private key as PEM. */
-export const SERVICE_ACCOUNT_KEY = 'sa.key';
 /** A signer is due at this part of its life (KA-2). */
 const SIGNER_REFRESH = 0.8;
 
@@ -38,18 +41,40 @@ export async function withSecrets(sight: NodeSight, wanted: Wanted, kube: Kube):
   const token = wanted.serviceAccount?.signs;
   if (sight.role !== 'worker' && token !== undefined && !tokenKeys.has(token)) {
     for (const text of await tokenKeyTexts(kube)) {
-      if (digestIn(text) === token) tokenKeys.set(token, text);
+      if (privateKeyDigest(text) === token) tokenKeys.set(token, text);
     }
   }
-  const published = new Set<SignerName>();
+  const published = new Set<Published>();
   for (const name of wanted.publishes) {
-    if ((await getIfPresent(kube, SECRETS, { namespace: PKI_NAMESPACE, name })) !== undefined) published.add(name);
+    const key = name === SERVICE_ACCOUNT ? SERVICE_ACCOUNT_KEYS : { namespace: PKI_NAMESPACE, name };
+    if ((await getIfPresent(kube, SECRETS, key)) !== undefined) published.add(name);
   }
   return { ...sight, keys, tokenKeys, published };
 }
 
-/** Copies a CA into its Secret where there is none (KA-2); its key too, unless keys are to stay on the nodes. */
-export async function publishSigner({ signers }: NodeSight, name: SignerName, kube: Kube): Promise<void> {
+/** Copies what is asked for into its Secret where there is none (KA-2). */
+export async function publish(sight: NodeSight, what: Published, kube: Kube): Promise<void> {
+  return what === SERVICE_ACCOUNT ? publishAccountKeys(sight, kube) : publishSigner(sight, what, kube);
+}
+
+/** Both files as they are: what comes back when others are taken back is every byte of them. */
+async function publishAccountKeys({ serviceAccount }: NodeSight, kube: Kube): Promise<void> {
+  const { keyFile, publicFile } = serviceAccount ?? {};
+  if (keyFile === undefined || publicFile === undefined) throw new RangeError('there is no sa.key to publish');
+  if (await keepsKeysOnNodes(kube))
+    throw new NodeFault(
+      'the key of service accounts is wanted in a Secret, and keys stay on the nodes (--keys-on-nodes)',
+    );
+  const data = { [CURRENT_SLOT.key]: base64(keyFile.text), [CURRENT_SLOT.pub]: base64(publicFile.text) };
+  await createIfMissing(kube, SECRETS, { metadata: { ...SERVICE_ACCOUNT_KEYS }, type: 'Opaque', data });
+}
+
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
+}
+
+/** Its key too, unless keys are to stay on the nodes. */
+async function publishSigner({ signers }: NodeSight, name: SignerName, kube: Kube): Promise<void> {
   const files = signers.get(name);
   const [ca] = files?.cas ?? [];
   if (files?.key === undefined || ca === undefined) throw new RangeError(`${name} has no key to publish`);
@@ -78,9 +103,8 @@ async function signerPairs(kube: Kube, name: SignerName): Promise<CertificateAnd
 }
 
 async function tokenKeyTexts(kube: Kube): Promise<string[]> {
-  return (await generations(kube, SERVICE_ACCOUNT_KEYS))
-    .map(secret => dataText(secret, SERVICE_ACCOUNT_KEY))
-    .filter(text => text !== undefined);
+  const secret = await getIfPresent(kube, SECRETS, SERVICE_ACCOUNT_KEYS);
+  return KEY_SLOTS.flatMap(({ key }) => (secret && dataText(secret, key)) ?? []);
 }
 
 /** What is in use, what comes next, and what was before. */
@@ -91,13 +115,4 @@ async function generations(kube: Kube, key: { namespace: string; name: string })
     if (secret !== undefined) found.push(secret);
   }
   return found;
-}
-
-function digestIn(text: string): string | undefined {
-  try {
-    return keyDigest(readPrivateKey(text));
-  } catch (error) {
-    if (isPkiError(error)) return undefined;
-    throw error;
-  }
 }

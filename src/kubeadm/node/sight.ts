@@ -3,6 +3,7 @@ import type { CertificateAndKey } from '../../pki/authority.ts';
 import type { Certificate } from '../../pki/certificate.ts';
 import { caDigest } from '../../trust/receipts.ts';
 import type { KubeadmChain, SignerName } from '../chains.ts';
+import type { Published } from '../exchange.ts';
 import type { BeforeCopy } from './before.ts';
 import type { FileText } from './file-text.ts';
 import type { KubeconfigText } from './kubeconfig-text.ts';
@@ -30,8 +31,8 @@ export interface NodeSight {
   readonly before: ReadonlyMap<string, BeforeCopy>;
   /** What there is below our own folder: nothing at all, or copies among it. */
   readonly own: { readonly isEmpty: boolean; readonly hasBefore: boolean };
-  /** CAs that have a Secret. */
-  readonly published: ReadonlySet<SignerName>;
+  /** What has a Secret. */
+  readonly published: ReadonlySet<Published>;
   /** Pairs of files whose change was begun. */
   readonly begun: readonly BegunPair[];
   /** What cannot be read; for people. Nothing is written as long as there is any. */

@@ -1,4 +1,4 @@
-import type { SignerName } from '../chains.ts';
+import type { Published } from '../exchange.ts';
 import type { FileText } from './file-text.ts';
 import type { PairPlace } from './places.ts';
 import type { BegunPair, LeafFiles } from './sight.ts';
@@ -7,8 +7,8 @@ import type { BegunPair, LeafFiles } from './sight.ts';
 export type Step =
   /** Ends the change of a pair that somebody died in. */
   | { readonly do: 'end-pair'; readonly begun: BegunPair }
-  /** Copies a CA, and its key, into its Secret. */
-  | { readonly do: 'publish'; readonly signer: SignerName }
+  /** Copies a CA and its key, or the keys of service accounts, into the Secret. */
+  | { readonly do: 'publish'; readonly what: Published }
   /** Puts a certificate and its key in place of those that are there. */
   | {
       readonly do: 'place-pair';
@@ -48,7 +48,7 @@ export function stepText(step: Step): string {
     case 'end-pair':
       return `end what was begun with ${step.begun.place.certificate}`;
     case 'publish':
-      return `copy ${step.signer} into its Secret`;
+      return `copy ${step.what} into its Secret`;
     case 'place-pair':
       return `write ${step.place.certificate} and its key`;
     case 'write':

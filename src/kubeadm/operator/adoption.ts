@@ -25,13 +25,15 @@ export interface AdoptionQuestion {
   readonly wasAdopted: boolean;
   /** Key pairs of a hand-over are there: files may hold what no Secret of a CA in use does. */
   readonly isHandingOver: boolean;
+  /** The keys of service accounts are in a Secret, and files may be on their way to what is there. */
+  readonly areKeysReplaced?: boolean | undefined;
   readonly now: Date;
 }
 
 /** Compares what nodes show, then has the CAs published, and only then is the cluster ours to look after. */
 export function decideAdoption(question: AdoptionQuestion): Adoption {
-  const { nodes, publishFrom, published, wasAdopted, isHandingOver, now } = question;
-  const differences = wasAdopted || isHandingOver ? [] : compareNodes(nodes, now);
+  const { nodes, publishFrom, published, wasAdopted, isHandingOver, areKeysReplaced = false, now } = question;
+  const differences = wasAdopted || isHandingOver || areKeysReplaced ? [] : compareNodes(nodes, now);
   if (differences.length > 0) return { adopted: false, differences };
   const node = nodes.find(({ name }) => name === publishFrom);
   if (node?.report === undefined) {

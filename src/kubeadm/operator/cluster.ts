@@ -1,5 +1,6 @@
 import type { Certificate } from '../../pki/certificate.ts';
 import type { SignerName } from '../chains.ts';
+import type { Published } from '../exchange.ts';
 import type { NodeReport } from '../report.ts';
 import type { Wanted, WantedServiceAccount } from '../wanted.ts';
 
@@ -12,6 +13,8 @@ export interface Cluster {
   readonly separates: boolean;
   /** Undefined: the keys of service accounts stay as they are. */
   readonly serviceAccount: ServiceAccountGoal | undefined;
+  /** A node that copies something into its Secret (KA-2). */
+  readonly publish?: { readonly node: string; readonly what: Published } | undefined;
   /** The part of its life after which a leaf is made anew (KA-5). */
   readonly refresh: number;
   readonly now: Date;

@@ -15,7 +15,12 @@ const make = async (commonName: string) =>
 const [OLD, NEXT] = await Promise.all([make('kubernetes'), make('kubernetes@1')]);
 
 function seen(name: string, role: 'control-plane' | 'worker', change: (model: ModelNode) => void = () => {}): SeenNode {
-  const model = new ModelNode(name, role, { ca: NEXT, 'front-proxy-ca': NEXT, 'etcd-ca': NEXT }, NOW);
+  const model = new ModelNode(
+    name,
+    role,
+    { cas: { ca: NEXT, 'front-proxy-ca': NEXT, 'etcd-ca': NEXT }, keys: { signs: '', accepts: [] } },
+    NOW,
+  );
   change(model);
   return {
     name,
@@ -59,7 +64,7 @@ test('with everybody ready nobody is missing', async () => {
 
 test('a process that began before it has not loaded it', async () => {
   const older = (process: string, family: SignerName) => (model: ModelNode) => {
-    model.processes.set(process, { startedAt: NOW, began: { [family]: [OLD] } });
+    model.processes.set(process, { startedAt: NOW, began: { [family]: [OLD] }, keys: {} });
   };
   for (const [process, family, verifier] of [
     ['kube-controller-manager', 'ca', 'kube-controller-manager on cp'],

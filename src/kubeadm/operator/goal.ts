@@ -3,12 +3,13 @@ import { encodeCertificates } from '../../pki/pem.ts';
 import { caDigest } from '../../trust/receipts.ts';
 import type { SignerName } from '../chains.ts';
 import type { NodeReport } from '../report.ts';
+import { SERVICE_ACCOUNT } from '../service-account-keys.ts';
 import type { Wanted, WantedSigner } from '../wanted.ts';
 import { type Cluster, type FamilySight, familiesOn, isInRound, type NodeSight } from './cluster.ts';
 import { type DueLeaf, dueLeaves } from './due.ts';
 
 /** What a node ought to be like. */
-export interface NodeGoal extends Pick<Wanted, 'isSeparate'>, Pick<Cluster, 'serviceAccount'> {
+export interface NodeGoal extends Pick<Wanted, 'isSeparate' | 'publishes'>, Pick<Cluster, 'serviceAccount'> {
   readonly signers: Readonly<Partial<Record<SignerName, SignerGoal>>>;
   readonly due: readonly DueLeaf[];
 }
@@ -27,6 +28,7 @@ export function goalOf(node: NodeSight, cluster: Cluster): NodeGoal {
     signers: Object.fromEntries(signers),
     isSeparate: isServer && isSeparate(node, cluster),
     serviceAccount: isServer ? cluster.serviceAccount : undefined,
+    publishes: cluster.publish?.node === node.name ? [cluster.publish.what] : [],
     due: dueLeaves(node, cluster),
   };
 }
@@ -71,6 +73,7 @@ export function differencesFrom(goal: NodeGoal, { report }: NodeSight): readonly
     ...(signing !== undefined && goal.signers.ca !== undefined && signing.ca !== goal.signers.ca.signs
       ? ['kube-controller-manager signs with another CA']
       : []),
+    ...goal.publishes.map(what => `${what} is copied into its Secret`),
     ...serviceAccountDifferences(goal, report),
     ...goal.due.map(({ why }) => why),
     ...Object.entries(report.processes).flatMap(([name, { behind }]) =>
@@ -88,17 +91,22 @@ function serviceAccountDifferences({ serviceAccount }: NodeGoal, { serviceAccoun
 }
 
 /** Whether what a node was asked for is what it ought to be; a leaf that became due since then can wait, but not one that has ended. */
-export function isAsked(goal: NodeGoal, { signers, isSeparate: separate, serviceAccount, leaves }: Wanted): boolean {
+export function isAsked(goal: NodeGoal, wanted: Wanted): boolean {
+  const { signers, isSeparate: separate, serviceAccount, leaves, publishes } = wanted;
   const isSame = Object.entries(goal.signers).every(([name, { bundle, signs }]) => {
     const asked = signers[name as SignerName];
     return asked === undefined || (asked.bundle === bundle && asked.signs === signs);
   });
   const isSameAccount =
     goal.serviceAccount === undefined ||
-    (serviceAccount?.signs === goal.serviceAccount.signs &&
+    serviceAccount === undefined ||
+    (serviceAccount.signs === goal.serviceAccount.signs &&
       serviceAccount.publicKeys === goal.serviceAccount.publicKeys);
   const isLeafAsked = ({ name, from, isUseless }: DueLeaf) => !isUseless || isNotBefore(leaves[name], from);
-  return isSame && separate === goal.isSeparate && isSameAccount && goal.due.every(isLeafAsked);
+  // Nobody wants it any more; where it is copied already, the round ends as it was asked for.
+  const isWithdrawn =
+    publishes.includes(SERVICE_ACCOUNT) && goal.publishes.length === 0 && goal.serviceAccount === undefined;
+  return isSame && separate === goal.isSeparate && isSameAccount && !isWithdrawn && goal.due.every(isLeafAsked);
 }
 
 function isNotBefore(asked: string | undefined, from: string): boolean {

@@ -4,6 +4,7 @@ import type { Clock } from '../../kube/clock.ts';
 import { floorToMs, parseRfc3339 } from '../../kube/time.ts';
 import { KUBEADM_CHAINS } from '../chains.ts';
 import { PKI_NAMESPACE } from '../names.ts';
+import { SERVICE_ACCOUNT } from '../service-account-keys.ts';
 import type { PassSight } from './pass.ts';
 
 export const LEAF_NOT_AFTER = 'rotunda_kubeadm_leaf_not_after_timestamp_seconds';
@@ -67,9 +68,13 @@ export function operatorMetrics(registry: Registry, clock: Clock): (sight: PassS
   });
   collectGauge(registry, {
     name: PHASE,
-    help: '1 for the phase in which the hand-over of a CA is.',
+    help: '1 for the phase in which the hand-over of a CA, or of the keys of service accounts (sa), is.',
     labels: ['name', 'phase'],
-    values: () => Object.entries(last?.status.families ?? {}).map(([name, { phase }]) => [{ name, phase }, 1] as const),
+    values: () => {
+      const { families, serviceAccount } = last?.status ?? {};
+      const all = { ...families, ...(serviceAccount && { [SERVICE_ACCOUNT]: serviceAccount }) };
+      return Object.entries(all).map(([name, { phase }]) => [{ name, phase }, 1] as const);
+    },
   });
   return sight => {
     last = sight;

@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import type { ConfigMap, Node, Pod, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { NOT_AFTER, NOT_BEFORE, REQUESTED_AT } from '../../certrotation/annotations.ts';
 import { dataText, TLS_CERT, TLS_SECRET, withAnnotations, withCertificate } from '../../certrotation/secret.ts';
@@ -16,14 +17,17 @@ import { formatRfc3339 } from '../../kube/time.ts';
 import type { CertificateAndKey } from '../../pki/authority.ts';
 import type { Certificate } from '../../pki/certificate.ts';
 import { issueSigner } from '../../pki/issue.ts';
+import type { Keys } from '../../pki/keys.ts';
 import { certificatesIn, encodeCertificates } from '../../pki/pem.ts';
 import { seededKeys } from '../../pki/seeded-keys.ts';
 import { caDigest, signingKey } from '../../trust/receipts.ts';
 import { KUBEADM_CHAINS, KUBEADM_SIGNERS, type SignerName } from '../chains.ts';
 import { CLUSTER_RECORD, type ClusterStatus, encodeSettings, type PodsPolicy, statusOf } from '../cluster-record.ts';
 import { AUTHENTICATION, CLUSTER_INFO, ETCD_CLIENT_PORT, ETCD_PEER_PORT, ROOT_CA } from '../names.ts';
+import { SERVICE_ACCOUNT } from '../service-account-keys.ts';
 import { decodeWanted, type Wanted, wantedKey } from '../wanted.ts';
 import { ModelNode } from './model-node.ts';
+import { ModelTokens } from './model-tokens.ts';
 import { RETIRE, signerKey } from './names.ts';
 import { Pass } from './pass.ts';
 
@@ -41,24 +45,28 @@ export class ModelCluster {
   readonly nodes = new Map<string, ModelNode>();
   readonly waived = new Map<string, string>();
   readonly pairs = new Map<SignerName, CertificateAndKey>();
+  readonly tokens: ModelTokens;
   pods: readonly Pod[] = [];
   /** Who was waived or has just joined, and may have missed something. */
   readonly #late = new Set<string>();
   /** What informers of the operator know of nodes: may be behind. */
   #known: readonly Node[] = [];
   #writesLeft = Number.POSITIVE_INFINITY;
-  readonly #keys: ReturnType<typeof seededKeys>;
+  readonly #keys: Keys;
   #pass: Pass | undefined;
 
-  private constructor(seed: string) {
-    this.#keys = seededKeys(seed);
+  private constructor(keys: Keys, tokenKey: KeyObject) {
+    this.#keys = keys;
+    const tell = (what: string) => this.tell(what);
+    this.tokens = new ModelTokens(this.kube, tokenKey, () => this.now(), tell);
   }
 
   static async make(
     options: { seed?: string; controlPlane?: number; workers?: number; pods?: PodsPolicy; keysOnNodes?: boolean } = {},
   ): Promise<ModelCluster> {
     const { seed = 'model', controlPlane = 3, workers = 1, pods = 'wait', keysOnNodes = false } = options;
-    const cluster = new ModelCluster(seed);
+    const keys = seededKeys(seed);
+    const cluster = new ModelCluster(keys, await keys.generate('P-256'));
     for (const { name, commonName } of KUBEADM_SIGNERS) {
       const now = cluster.now();
       const lifetimeMs = days(3650);
@@ -69,6 +77,8 @@ export class ModelCluster {
     }
     for (let i = 0; i < controlPlane; i++) cluster.join(`cp-${i}`, 'control-plane');
     for (let i = 0; i < workers; i++) cluster.join(`worker-${i}`, 'worker');
+    // Those are there from the beginning, and have missed nothing.
+    cluster.#late.clear();
     const settings = { certificatesDirectory: '/etc/kubernetes/pki', keysOnNodes, refresh: 0.666, pods };
     await cluster.kube.create(CONFIG_MAPS, {
       metadata: { ...CLUSTER_RECORD },
@@ -119,7 +129,8 @@ export class ModelCluster {
     const cas = Object.fromEntries(
       KUBEADM_SIGNERS.map(({ name: signer }) => [signer, first?.cas[signer]?.[0] ?? this.ca(signer)]),
     );
-    this.nodes.set(name, new ModelNode(name, role, cas, this.now()));
+    const keys = first?.serviceAccount ?? this.tokens.files;
+    this.nodes.set(name, new ModelNode(name, role, { cas, keys }, this.now()));
     // It may have been given the files of an hour ago: it gets those of now before it counts (spec 80, 8).
     this.#late.add(name);
     this.tell(`${name} joins`);
@@ -166,9 +177,15 @@ export class ModelCluster {
     if (found.data?.['requestheader-client-ca-file'] !== text)
       await this.kube.update(CONFIG_MAPS, { ...found, data: { 'requestheader-client-ca-file': text } });
     await this.#publishRootCa(api);
+    await this.tokens.fill(this.counted());
   }
 
   /** kube-controller-manager gives every namespace with pods what it has begun with, byte for byte. */
+  /** Those that have missed nothing. */
+  counted(): ModelNode[] {
+    return [...this.nodes.values()].filter(({ isUp, name }) => isUp && !this.#late.has(name));
+  }
+
   async #publishRootCa({ processes }: ModelNode): Promise<void> {
     const text = encodeCertificates(processes.get('kube-controller-manager')?.began.ca ?? []);
     for (const namespace of new Set(this.pods.map(({ metadata }) => metadata?.namespace ?? ''))) {
@@ -201,10 +218,14 @@ export class ModelCluster {
 
   async #publish(node: ModelNode, wanted: Wanted): Promise<void> {
     for (const name of wanted.publishes) {
+      if (node.done === wanted.round) continue;
+      if (name === SERVICE_ACCOUNT) {
+        await this.tokens.publish(node);
+        continue;
+      }
       const pair = this.pairs.get(name);
       const key = signerKey(name);
       if (pair === undefined || (await getIfPresent(this.kube, SECRETS, key)) !== undefined) continue;
-      if (node.done === wanted.round) continue;
       const record = await this.kube.get(CONFIG_MAPS, CLUSTER_RECORD);
       const secret = withCertificate({ metadata: { ...key }, type: TLS_SECRET }, pair, 'signer', days(3650) * 0.8);
       const isKept = record.data?.keysOnNodes === 'true';
@@ -295,7 +316,8 @@ export class ModelCluster {
   /** With everybody well: no hand-over is in the middle, nothing differs, and everybody accepts everybody. */
   async assertAtRest(): Promise<void> {
     const status = await this.status();
-    const moving = Object.entries(status?.families ?? {}).filter(
+    const { families, serviceAccount } = status ?? {};
+    const moving = Object.entries({ ...families, ...(serviceAccount && { sa: serviceAccount }) }).filter(
       ([, { phase }]) => !['Steady', 'Retiring'].includes(phase),
     );
     if (status?.adopted !== true || status.round !== undefined || moving.length > 0 || status.waitingFor.length > 0)
@@ -308,14 +330,19 @@ export class ModelCluster {
           throw new Error(`${node.name} does not sign with the ${name} in use`);
       }
     }
+    const keys = await this.tokens.expected();
+    for (const { name, role, serviceAccount } of this.nodes.values()) {
+      if (role === 'control-plane' && keys !== undefined && serviceAccount.signs !== keys.signs)
+        throw new Error(`${name} does not sign tokens with the key in use`);
+    }
     this.#late.clear();
     this.check();
   }
 
   /** Nobody who is up refuses what anybody who is up shows (spec 90, HO-2 and HO-3); who is late counts once everything is at rest. */
   check(): void {
-    const counted = [...this.nodes.values()].filter(({ isUp, name }) => isUp && !this.#late.has(name));
-    const refusal = refusalBetween(counted, counted);
+    const counted = this.counted();
+    const refusal = refusalBetween(counted, counted) ?? this.tokens.refusal(counted);
     if (refusal !== undefined) throw new Error(refusal);
   }
 

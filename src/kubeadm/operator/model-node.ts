@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { Node } from 'kubernetes-types/core/v1.d.ts';
 import { minutes } from '../../kube/duration.ts';
 import { formatRfc3339 } from '../../kube/time.ts';
@@ -8,6 +9,7 @@ import { caDigest, signingKey } from '../../trust/receipts.ts';
 import { KUBEADM_CHAINS, KUBEADM_SIGNERS, type SignerName } from '../chains.ts';
 import { CONTROL_PLANE_LABEL } from '../names.ts';
 import { encodeReport, NODE_REPORT, type NodeReport } from '../report.ts';
+import { publicKeyDigests } from '../service-account-keys.ts';
 import type { Wanted } from '../wanted.ts';
 
 export interface ModelLeaf {
@@ -21,7 +23,22 @@ export interface ModelLeaf {
 interface ModelProcess {
   startedAt: Date;
   began: Partial<Record<SignerName, readonly Certificate[]>>;
+  /** Of `sa.key` and `sa.pub`, where it reads them. */
+  keys: Partial<AccountFiles>;
 }
+
+/** Keys of service accounts by their digests, as they are in files. */
+export interface AccountFiles {
+  readonly signs: string;
+  readonly accepts: readonly string[];
+}
+
+/** Which of those files a process reads when it starts. */
+const KEYS_AT_START: Readonly<Record<string, readonly (keyof AccountFiles)[]>> = {
+  'kube-apiserver': ['signs', 'accepts'],
+  'kube-controller-manager': ['signs'],
+};
+const KEY_FILES: Readonly<Record<keyof AccountFiles, string>> = { signs: 'sa.key', accepts: 'sa.pub' };
 
 /** What a process reads only when it starts. */
 const AT_START: Readonly<Record<string, readonly SignerName[]>> = {
@@ -44,16 +61,22 @@ export class ModelNode {
   done: string | undefined;
   cas: Partial<Record<SignerName, readonly Certificate[]>>;
   isSeparate = false;
-  serviceAccount: { signs: string; accepts: readonly string[] } = { signs: 'a'.repeat(64), accepts: ['a'.repeat(64)] };
+  serviceAccount: AccountFiles;
   readonly leaves = new Map<string, ModelLeaf>();
   readonly processes = new Map<string, ModelProcess>();
   /** How far behind the others its clock is. */
   clockMs = 0;
   readonly #uid = randomBytes(4).toString('hex');
 
-  constructor(name: string, role: NodeReport['role'], cas: Partial<Record<SignerName, Certificate>>, now: Date) {
+  constructor(
+    name: string,
+    role: NodeReport['role'],
+    { cas, keys }: { readonly cas: Partial<Record<SignerName, Certificate>>; readonly keys: AccountFiles },
+    now: Date,
+  ) {
     this.name = name;
     this.role = role;
+    this.serviceAccount = keys;
     const own = KUBEADM_SIGNERS.filter(({ name: signer }) => role === 'control-plane' || signer === 'ca');
     this.cas = Object.fromEntries(own.flatMap(({ name: signer }) => (cas[signer] ? [[signer, [cas[signer]]]] : [])));
     for (const chain of KUBEADM_CHAINS) {
@@ -76,7 +99,8 @@ export class ModelNode {
 
   start(process: string, now: Date): void {
     const began = Object.fromEntries((AT_START[process] ?? []).map(signer => [signer, this.cas[signer] ?? []]));
-    this.processes.set(process, { startedAt: now, began });
+    const keys = Object.fromEntries((KEYS_AT_START[process] ?? []).map(file => [file, this.serviceAccount[file]]));
+    this.processes.set(process, { startedAt: now, began, keys });
   }
 
   /** What a server accepts from clients, and what a client accepts from servers, of one family. */
@@ -119,22 +143,40 @@ export class ModelNode {
       return true;
     }
     const account = wanted.serviceAccount;
-    if (account !== undefined && this.role === 'control-plane' && this.serviceAccount.signs !== account.signs) {
-      this.serviceAccount = { ...this.serviceAccount, signs: account.signs };
-      return true;
+    if (account !== undefined && this.role === 'control-plane') {
+      const accepts = publicKeyDigests(account.publicKeys);
+      // A public key comes before its private one.
+      if (!isDeepStrictEqual(this.serviceAccount.accepts, accepts)) {
+        this.serviceAccount = { ...this.serviceAccount, accepts };
+        return true;
+      }
+      if (this.serviceAccount.signs !== account.signs) {
+        this.serviceAccount = { ...this.serviceAccount, signs: account.signs };
+        return true;
+      }
     }
     if (!wanted.isSeparate && this.isSeparate) {
       this.isSeparate = false;
       return true;
     }
-    for (const [process, { began }] of this.processes) {
-      const isBehind = Object.entries(began).some(([signer, cas]) => !same(this.cas[signer as SignerName], cas));
-      if (!isBehind) continue;
+    for (const [process, state] of this.processes) {
+      if (this.#behind(state).length === 0) continue;
       this.start(process, now);
       return true;
     }
     this.done = wanted.round;
     return true;
+  }
+
+  #behind({ began, keys }: Pick<ModelProcess, 'began' | 'keys'>): string[] {
+    return [
+      ...Object.entries(began).flatMap(([signer, list]) =>
+        same(this.cas[signer as SignerName], list) ? [] : [`${signer}.crt`],
+      ),
+      ...(Object.keys(keys) as (keyof AccountFiles)[]).flatMap(file =>
+        isDeepStrictEqual(keys[file], this.serviceAccount[file]) ? [] : [KEY_FILES[file]],
+      ),
+    ];
   }
 
   /** The Node as the API has it, with what the agent has seen. */
@@ -186,13 +228,11 @@ export class ModelNode {
         ]),
       ),
       processes: Object.fromEntries(
-        [...this.processes].map(([name, { startedAt, began }]) => [
+        [...this.processes].map(([name, { startedAt, began, keys }]) => [
           name,
           {
             startedAt: formatRfc3339(startedAt),
-            behind: Object.entries(began).flatMap(([signer, list]) =>
-              same(cas[signer as SignerName], list) ? [] : [`${signer}.crt`],
-            ),
+            behind: this.#behind({ began, keys }),
             began: Object.fromEntries(Object.entries(began).map(([signer, list]) => [signer, digests(list)])),
           },
         ]),

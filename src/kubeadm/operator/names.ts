@@ -14,6 +14,18 @@ export const PODS_HOLD = 'rotunda.dev/pods-hold';
 /** On a pod, or in its template: what runs there reads its CA again by itself, so that no hand-over waits for it ("true"). */
 export const READS_CA_AGAIN = 'rotunda.dev/reads-ca-again';
 
+/** On the record of the cluster: somebody wants other keys for service accounts, and when. The Secret with those keys repeats it. */
+export const KEYS_REQUESTED_AT = 'rotunda.dev/service-account-keys-requested-at';
+/** On the Secret of those keys: when the last token ends that may have been signed with a key before the one in use. */
+export const TOKENS_END = 'rotunda.dev/tokens-end';
+/** On the same Secret: since when every token is signed with the key in use. */
+export const TOKENS_SINCE = 'rotunda.dev/tokens-since';
+/**
+ * On the same Secret, the moment of `TOKENS_SINCE`: somebody with the right to read Secrets has looked after it, and none holds a token of a
+ * key before. Whatever is made later is of the key in use.
+ */
+export const NO_SECRET_TOKENS = 'rotunda.dev/no-secret-tokens-before';
+
 /** The Secret of a CA in use; `nextKey` and `previousKey` of a hand-over follow from it. */
 export function signerKey(name: SignerName): { readonly namespace: string; readonly name: SignerName } {
   return { namespace: PKI_NAMESPACE, name };

@@ -166,7 +166,7 @@ function isReadingAgain({ metadata, spec }: Pod): boolean {
 }
 
 /** Every container of it; one that has not begun yet begins with what is there then. */
-function beganAfter({ status }: Pod, had: Date): boolean {
+export function beganAfter({ status }: Pod, had: Date): boolean {
   const running = (status?.containerStatuses ?? []).flatMap(({ state }) => state?.running?.startedAt ?? []);
   const starts = (running.length > 0 ? running : [status?.startTime]).flatMap(text => parseRfc3339(text ?? '') ?? []);
   return starts.every(start => floorToMs(start) > had);

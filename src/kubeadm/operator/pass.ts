@@ -29,8 +29,11 @@ import {
   withStatus,
 } from '../cluster-record.ts';
 import { AUTHENTICATION, CLUSTER_INFO, PKI_NAMESPACE, ROOT_CA } from '../names.ts';
+import { SERVICE_ACCOUNT } from '../service-account-keys.ts';
 import { serversIn } from '../static-pods.ts';
 import { encodeWanted, type Wanted, wantedKey } from '../wanted.ts';
+import { accountKeysIn, isHandingOverKeys } from './account-keys.ts';
+import { passAccountKeys } from './account-pass.ts';
 import { decideAdoption } from './adoption.ts';
 import { carryOut } from './carry-out.ts';
 import type { Cluster, FamilySight } from './cluster.ts';
@@ -44,7 +47,7 @@ import { ALL_PODS_HOLD, FirstSeen, isOfPods, type OlderPod, podReceipts, podsHol
 import { decideRound } from './round.ts';
 import { presentersOf } from './shown.ts';
 import { leftOver, namedIn, nodesSeen } from './sight.ts';
-import { statusFrom } from './status.ts';
+import { type AccountSight, statusFrom } from './status.ts';
 
 export interface PassDeps {
   readonly kube: Kube;
@@ -120,6 +123,7 @@ export class Pass {
       published: families.map(({ name }) => name),
       wasAdopted: before?.adopted ?? false,
       isHandingOver: pki.secrets.some(({ metadata }) => /-(?:next|previous)$/.test(metadata?.name ?? '')),
+      areKeysReplaced: accountKeysIn(pki.secrets) !== undefined,
       now,
     });
     const scene: Scene = { record, before, settings: read.settings, pki, nodes, families, now };
@@ -158,17 +162,25 @@ export class Pass {
       const { lacking, older } = await sources.podTrust(ca.question.next);
       if (lacking.length === 0) await this.#deps.restart?.(older);
     }
+    const { record, pki } = scene;
+    const [{ pods }, staticPods] = [this.#deps, this.#deps.staticPods()];
+    const around = { record, settings, nodes, secrets: pki.secrets, staticPods, pods, now };
+    const isBegun = isHandingOverKeys(accountKeysIn(pki.secrets));
+    const busy = isBegun ? families.find(hasBegun)?.name : busyBeside(undefined, families);
+    const keys = await passAccountKeys({ ...around, busy }, this.#rotation);
+    if (keys.wrote) return { againAt: now };
     const cluster: Cluster = {
       nodes,
       families: families.map(family => sightOf(family, plans.get(family.name))),
       separates: plans.get('ca')?.phase === 'Separating',
-      serviceAccount: undefined,
+      serviceAccount: keys.goal,
+      publish: keys.publish,
       refresh: settings.refresh,
       now,
     };
     const chosen = chosenBefore(before, nodes);
     const { step, waitingFor, againAt } = decideRound(cluster, chosen);
-    const outcome = { adopted: true, differences, plans, waiting: waitingFor };
+    const outcome = { adopted: true, differences, plans, waiting: waitingFor, account: keys.sight };
     if (step.do === 'order') return this.#order(scene, step.node, step.wanted, step.because, outcome);
     if (step.do === 'withdraw') {
       await this.#withdraw(scene, step.node);
@@ -177,14 +189,14 @@ export class Pass {
     const status = statusFrom({ ...outcome, before, now, families, nodes, refresh: settings.refresh });
     await this.#say(scene.record, status);
     this.#deps.onSight?.({ nodes, status, families });
-    return { againAt: this.#againAt(cluster, status, plans, againAt) };
+    return { againAt: this.#againAt(cluster, status, plans, [againAt, keys.againAt]) };
   }
 
   #againAt(
     cluster: Cluster,
     { waitingFor }: ClusterStatus,
     plans: ReadonlyMap<SignerName, FamilyPlan>,
-    againAt: Date | undefined,
+    againAt: readonly (Date | undefined)[],
   ): Date {
     const { now, nodes } = cluster;
     const due = nodes.map(node => nextDue(node, cluster)).reduce(earlier, undefined);
@@ -194,7 +206,7 @@ export class Pass {
     const waitedMs = now.getTime() - Math.min(...waitingFor.map(({ since }) => Date.parse(since)), now.getTime());
     const ask = isAsking ? later(now, Math.min(LONGEST_WAIT_MS, Math.max(SHORTEST_WAIT_MS, waitedMs / 10))) : undefined;
     // What is due and held up is looked at again when something changes, or by the safety net.
-    const times = [due, againAt, ask].filter(time => time !== undefined && time > now);
+    const times = [due, ...againAt, ask].filter(time => time !== undefined && time > now);
     return times.reduce(earlier, undefined) ?? later(now, LONGEST_SLEEP_MS);
   }
 
@@ -237,7 +249,9 @@ export class Pass {
     return {
       receipts: new Map(asked),
       presenters,
-      busy: busyBeside(family, scene.families),
+      busy:
+        busyBeside(family, scene.families) ??
+        (isHandingOverKeys(accountKeysIn(scene.pki.secrets)) ? SERVICE_ACCOUNT : undefined),
       notSeparate: scene.nodes
         .filter(({ report, isControlPlane, isWaived }) => {
           const isServer = isControlPlane || report?.role === 'control-plane';
@@ -340,20 +354,23 @@ interface Outcome {
   readonly adopted: boolean;
   readonly differences?: readonly string[];
   readonly plans: ReadonlyMap<SignerName, FamilyPlan>;
+  readonly account?: AccountSight | undefined;
   readonly waiting: readonly Omit<Waiting, 'since'>[];
 }
 
 const SILENT = { event: () => {} };
 
 /** One family at a time: the first that has begun, else the first that is due; undefined: it is the turn of this one. */
-function busyBeside(family: FamilyState, families: readonly FamilyState[]): string | undefined {
-  const begun = families.find(({ objects, question }) => {
-    const isSigning = question.retiring.length > 0 && !question.isShown;
-    return objects.next !== undefined || isSigning || question.leaves.some(({ isOfCurrent }) => !isOfCurrent);
-  });
+function busyBeside(family: FamilyState | undefined, families: readonly FamilyState[]): string | undefined {
+  const begun = families.find(hasBegun);
   const isDue = ({ question, hasKey }: FamilyState) => hasKey && (question.due !== undefined || question.isTurnedRound);
   const turn = begun ?? families.find(isDue);
-  return turn === undefined || turn.name === family.name ? undefined : turn.name;
+  return turn === undefined || turn.name === family?.name ? undefined : turn.name;
+}
+
+function hasBegun({ objects, question }: FamilyState): boolean {
+  const isSigning = question.retiring.length > 0 && !question.isShown;
+  return objects.next !== undefined || isSigning || question.leaves.some(({ isOfCurrent }) => !isOfCurrent);
 }
 
 /** Whoever was restarted before kube-controller-manager publishes the next CA for good would have to be restarted again. */

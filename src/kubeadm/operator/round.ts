@@ -132,7 +132,7 @@ function wantedFrom(goal: NodeGoal, { wanted }: NodeSight, now: Date): Wanted {
   const account = goal.serviceAccount;
   return {
     round: newRound(wanted?.round, now),
-    publishes: [],
+    publishes: goal.publishes,
     signers: Object.fromEntries(signers),
     isSeparate: goal.isSeparate,
     leaves: { ...wanted?.leaves, ...Object.fromEntries(goal.due.map(({ name, from }) => [name, from])) },

@@ -1,5 +1,6 @@
 import type { SignerName } from '../chains.ts';
 import type { ClusterStatus, FamilyStatus, RoundStatus, Waiting } from '../cluster-record.ts';
+import type { AccountPlan } from './account-hand-over.ts';
 import { sinceOf } from './carry-out.ts';
 import { isInRound, type NodeSight } from './cluster.ts';
 import { nextDue } from './due.ts';
@@ -18,21 +19,27 @@ export interface StatusQuestion {
   readonly families?: readonly FamilyState[] | undefined;
   readonly nodes?: readonly NodeSight[] | undefined;
   readonly refresh?: number | undefined;
-  readonly serviceAccount?: FamilyStatus | undefined;
+  /** Of the keys of service accounts; absent: nobody asked for other ones. */
+  readonly account?: AccountSight | undefined;
   /** A round that is asked for now. */
   readonly round?: RoundStatus | undefined;
 }
 
+export interface AccountSight extends Pick<AccountPlan, 'phase' | 'because' | 'waitingFor'> {
+  readonly since: string | undefined;
+}
+
 /** What the operator says of itself: of what goes on as before, since when it does. */
 export function statusFrom(question: StatusQuestion): ClusterStatus {
-  const { before, now, adopted, differences = [], nodes = [], serviceAccount } = question;
+  const { before, now, adopted, differences = [], nodes = [] } = question;
+  const serviceAccount = accountOf(question);
   const round = question.round ?? roundOf(before, nodes);
   const waitingFor = waitingSince([...(question.waiting ?? []), ...verifiersWaitedFor(question)], before, now);
   const families = familiesOf(question);
   return {
     adopted,
     differences,
-    message: messageOf(question, round, waitingFor, families),
+    message: messageOf(question, round, waitingFor, { ...families, ...(serviceAccount && { sa: serviceAccount }) }),
     ...(round !== undefined && { round }),
     waitingFor,
     families,
@@ -60,12 +67,11 @@ function roundOf(before: ClusterStatus | undefined, nodes: readonly NodeSight[])
   return node !== undefined && isInRound(node) && node.wanted?.round === round?.round ? round : undefined;
 }
 
-function verifiersWaitedFor({ plans, waiting = [] }: StatusQuestion): readonly Omit<Waiting, 'since'>[] {
+function verifiersWaitedFor({ plans, account, waiting = [] }: StatusQuestion): readonly Omit<Waiting, 'since'>[] {
   const known = new Set(waiting.map(({ who }) => who));
-  return [...(plans ?? [])].flatMap(([, { decision }]) =>
-    decision.waitingFor.flatMap(({ verifier, evidence }) =>
-      known.has(verifier) ? [] : [{ who: verifier, why: evidence }],
-    ),
+  const receipts = [...(plans ?? [])].flatMap(([, { decision }]) => decision.waitingFor);
+  return [...receipts, ...(account?.waitingFor ?? [])].flatMap(({ verifier, evidence }) =>
+    known.has(verifier) ? [] : [{ who: verifier, why: evidence }],
   );
 }
 
@@ -80,11 +86,17 @@ function familiesOf({ plans, families = [] }: StatusQuestion): ClusterStatus['fa
   );
 }
 
+function accountOf({ account }: StatusQuestion): FamilyStatus | undefined {
+  if (account === undefined) return undefined;
+  const { phase, because, since } = account;
+  return { phase, because, ...(since !== undefined && { since }) };
+}
+
 function messageOf(
   { adopted, differences = [], waitsFor, nodes = [], families: states = [], refresh = 1, now }: StatusQuestion,
   round: RoundStatus | undefined,
   waitingFor: readonly Waiting[],
-  families: ClusterStatus['families'],
+  families: Readonly<Record<string, FamilyStatus>>,
 ): string {
   if (!adopted && differences.length > 0) return `nothing is changed: ${differences[0]}`;
   if (waitsFor !== undefined) return `waiting: ${waitsFor}`;

@@ -5,7 +5,7 @@ import { isReading, observed } from '../../../src/host/memory.ts';
 import { belongsTo } from '../../../src/kubeadm/node/leaf.ts';
 import type { Wanted } from '../../../src/kubeadm/wanted.ts';
 import { readCertificates, readPrivateKey } from '../../../src/pki/pem.ts';
-import { publishNext, snapshot } from './kubeadm-node.ts';
+import { publishNext, publishNextKey, snapshot } from './kubeadm-node.ts';
 import { type Scene, withScene } from './scene.ts';
 
 const MOST_OPERATIONS = 400;
@@ -77,6 +77,30 @@ test('signing with the next CA, and turning that round', async t => {
         assert.deepEqual([told?.signers.ca?.cas[0], told?.signers.ca?.key], [signers.ca.signs, 'fits']);
         assert.equal(told?.leaves['apiserver']?.issuer, signs.chain[0]?.subjectKeyId?.toString('hex'));
       }
+      return isDead;
+    });
+    report(t, count);
+  });
+});
+
+test('other keys for service accounts: accepted and taken back, then signing and turned round', async t => {
+  await withScene({}, async scene => {
+    const before = await snapshot(scene.host, ...FOLDERS);
+    const { old, next } = await publishNextKey(scene.kube);
+    const count = await dyingEverywhere(scene, async (at, live) => {
+      const both = { publicKeys: old.public + next.public, signs: old.digest };
+      const turned = { publicKeys: next.public + old.public, signs: next.digest };
+      const alone = { publicKeys: old.public, signs: old.digest };
+      let isDead = false;
+      for (const [name, serviceAccount] of Object.entries({ both, turned, back: both, alone })) {
+        // A file that is written within the second in which a process began counts as newer than that.
+        scene.clock.jumpTo(new Date(scene.clock.now().getTime() + 10_000));
+        isDead = (await live({ round: `${name} ${at}`, serviceAccount })) || isDead;
+        const told = await scene.report();
+        assert.equal(told?.serviceAccount?.signs, serviceAccount.signs);
+        assert.ok(Object.values(told?.processes ?? {}).every(({ behind }) => behind.length === 0));
+      }
+      assert.deepEqual(await snapshot(scene.host, ...FOLDERS), before, `operation ${at}`);
       return isDead;
     });
     report(t, count);

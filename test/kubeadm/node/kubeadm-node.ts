@@ -8,6 +8,7 @@ import { SECRETS } from '../../../src/kube/resource.ts';
 import { KUBEADM_CHAINS, KUBEADM_SIGNERS, type KubeadmChain, type SignerName } from '../../../src/kubeadm/chains.ts';
 import { digestOf } from '../../../src/kubeadm/node/file-text.ts';
 import { renewLeaf } from '../../../src/kubeadm/node/leaf.ts';
+import { keyDigest } from '../../../src/kubeadm/service-account-keys.ts';
 import type { CertificateAndKey } from '../../../src/pki/authority.ts';
 import { issueClient, issueSigner } from '../../../src/pki/issue.ts';
 import { encodeCertificates, encodePrivateKey } from '../../../src/pki/pem.ts';
@@ -44,6 +45,14 @@ export async function publishNext(kube: Kube, now: Date): Promise<Signers> {
     await kube.create(SECRETS, { metadata, type: 'kubernetes.io/tls', data });
   }
   return found;
+}
+
+/** The key that is to sign tokens next, in the Secret of the keys in use as the operator leaves it. */
+export async function publishNextKey(kube: Kube): Promise<{ readonly old: TokenKey; readonly next: TokenKey }> {
+  const [old, next] = [await tokenKey('first'), await tokenKey('second')];
+  const data = { 'sa.key': base64(old.private), 'sa.pub': base64(old.public), 'next-sa.key': base64(next.private) };
+  await kube.create(SECRETS, { metadata: { namespace: 'rotunda-pki', name: 'service-account-keys' }, data });
+  return { old, next };
 }
 
 export interface NodeFilesOptions {
@@ -98,12 +107,19 @@ export async function installNode(host: Host, options: NodeFilesOptions): Promis
   for (const [component, text] of Object.entries(MANIFESTS)) await write(manifest(component), text, 0o600);
 }
 
-export async function tokenKey(seed: string): Promise<{ private: string; public: string }> {
+export interface TokenKey {
+  readonly private: string;
+  readonly public: string;
+  readonly digest: string;
+}
+
+export async function tokenKey(seed: string): Promise<TokenKey> {
   const { createPublicKey } = await import('node:crypto');
   const key = await seededKeys(`tokens ${seed}`).generate('P-256');
   return {
     private: encodePrivateKey(key),
     public: createPublicKey(key).export({ format: 'pem', type: 'spki' }).toString(),
+    digest: keyDigest(key),
   };
 }
 

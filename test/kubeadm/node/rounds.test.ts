@@ -5,7 +5,7 @@ import { CONFIG_MAPS, SECRETS } from '../../../src/kube/resource.ts';
 import { KUBEADM_CHAINS } from '../../../src/kubeadm/chains.ts';
 import type { CertificateAndKey } from '../../../src/pki/authority.ts';
 import { readCertificates } from '../../../src/pki/pem.ts';
-import { KUBELET_PEM, manifest, PKI, publishNext, snapshot, tokenKey } from './kubeadm-node.ts';
+import { KUBELET_PEM, manifest, PKI, publishNext, publishNextKey, snapshot } from './kubeadm-node.ts';
 import { NOW, withScene } from './scene.ts';
 
 const ALL = Object.fromEntries(KUBEADM_CHAINS.map(({ name }) => [name, NOW.toISOString()]));
@@ -237,13 +237,9 @@ test('a leaf that was renewed in the meantime is not lost when a hand-over is ta
 test('the keys of service accounts: both are accepted, then the other one signs, then the first goes', async () => {
   await withScene({}, async scene => {
     const agent = scene.run();
-    const first = await scene.whole();
-    const [old, next] = [await tokenKey('first'), await tokenKey('second')];
-    await scene.kube.create(SECRETS, {
-      metadata: { namespace: 'rotunda-pki', name: 'service-account-keys-next' },
-      data: { 'sa.key': Buffer.from(next.private).toString('base64') },
-    });
-    const oldDigest = first.serviceAccount?.signs ?? '';
+    await scene.whole();
+    const { old, next } = await publishNextKey(scene.kube);
+    const oldDigest = old.digest;
     await scene.want({ round: '1', serviceAccount: { publicKeys: old.public + next.public, signs: oldDigest } });
     let { serviceAccount } = await scene.done('1');
     assert.equal(serviceAccount?.accepts.length, 2);
@@ -257,9 +253,105 @@ test('the keys of service accounts: both are accepted, then the other one signs,
     await scene.want({ round: '3', serviceAccount: { publicKeys: next.public, signs: nextDigest } });
     ({ serviceAccount } = await scene.done('3'));
     assert.deepEqual(serviceAccount?.accepts, [nextDigest]);
+    assert.equal(scene.starts.get('kube-apiserver'), 4);
+    // Nothing of ours is left but the files of another key.
+    assert.doesNotMatch(await scene.text(manifest('kube-apiserver')), /rotunda/);
+    assert.deepEqual(
+      [...(await snapshot(scene.host, PKI)).keys()].filter(path => /rotunda/.test(path)),
+      [],
+    );
     await agent.stop();
   });
 });
+
+test('the keys of service accounts are copied into their Secret, byte for byte, unless keys stay on nodes', async () => {
+  await withScene({}, async scene => {
+    const agent = scene.run();
+    await scene.whole();
+    const record = { namespace: 'rotunda-pki', name: 'kubeadm' };
+    await scene.kube.create(CONFIG_MAPS, { metadata: record, data: { keysOnNodes: 'true' } });
+    await scene.want({ round: '1', publishes: ['sa'] });
+    await scene.problem(/keys stay on the nodes/);
+    await scene.kube.patch(CONFIG_MAPS, record, { type: 'merge', body: { data: { keysOnNodes: 'false' } } });
+    await scene.want({ round: '2', publishes: ['sa'] });
+    await scene.done('2');
+    const { data } = await scene.kube.get(SECRETS, { namespace: 'rotunda-pki', name: 'service-account-keys' });
+    for (const file of ['sa.key', 'sa.pub'])
+      assert.equal(Buffer.from(data?.[file] ?? '', 'base64').toString(), await scene.text(`${PKI}/${file}`));
+    await agent.stop();
+  });
+});
+
+test('a process that began in the second in which its file was written is started once more, and that is the end', async () => {
+  await withScene({}, async scene => {
+    const agent = scene.run();
+    await scene.whole();
+    const before = await snapshot(scene.host, '/etc/kubernetes/manifests');
+    const { old, next } = await publishNextKey(scene.kube);
+    await scene.want({ round: '1', serviceAccount: { publicKeys: old.public + next.public, signs: old.digest } });
+    await scene.done('1');
+    // As late in a second as can be, so that whatever begins in it seems to be older than the file.
+    scene.clock.jumpTo(new Date(Math.ceil(scene.clock.now().getTime() / 1000) * 1000 + 10_999));
+    await scene.want({ round: '2', serviceAccount: { publicKeys: `${old.public}\n`, signs: old.digest } });
+    const { processes } = await scene.done('2');
+    assert.deepEqual(processes['kube-apiserver']?.behind, []);
+    assert.deepEqual(await snapshot(scene.host, '/etc/kubernetes/manifests'), before);
+    await agent.stop();
+  });
+});
+
+test('other keys for service accounts, taken back before one signs: every byte is as before', async () => {
+  await withScene({}, async scene => {
+    const agent = scene.run();
+    await scene.whole();
+    const before = await snapshot(scene.host, ...FOLDERS);
+    const { old, next } = await publishNextKey(scene.kube);
+    await scene.want({ round: '1', serviceAccount: { publicKeys: old.public + next.public, signs: old.digest } });
+    await scene.done('1');
+    await scene.want({ round: '2', serviceAccount: { publicKeys: old.public, signs: old.digest } });
+    const { processes } = await scene.done('2');
+    assert.deepEqual(await snapshot(scene.host, ...FOLDERS), before);
+    assert.deepEqual(processes['kube-apiserver']?.behind, []);
+    assert.equal(scene.starts.get('kube-apiserver'), 3);
+    await agent.stop();
+  });
+});
+
+for (const [what, from, to, pattern] of [
+  [
+    'a second file of public keys',
+    /--service-account-key-file=\S+/,
+    '$&\n    - --service-account-key-file=/etc/other.pub',
+    /no other, found .* and \/etc\/other.pub/,
+  ],
+  [
+    'an issuer outside',
+    /--service-account-signing-key-file=\S+/,
+    '$&\n    - --service-account-issuer=https://issuer.example',
+    /issuer=https:\/\/issuer.example: whoever verifies/,
+  ],
+  [
+    'a key elsewhere',
+    /--service-account-signing-key-file=\S+/,
+    '--service-account-signing-key-file=/etc/other.key',
+    /must have --service-account-signing-key-file=.*sa.key and no other/,
+  ],
+] as const) {
+  test(`with ${what} nothing of the keys of service accounts is written`, async () => {
+    await withScene({}, async scene => {
+      const text = (await scene.text(manifest('kube-apiserver'))).replace(from, to);
+      await scene.host.files.write(manifest('kube-apiserver'), Buffer.from(text), { mode: 0o600 });
+      const agent = scene.run();
+      await scene.whole();
+      const before = await snapshot(scene.host, ...FOLDERS);
+      const { old, next } = await publishNextKey(scene.kube);
+      await scene.want({ round: '1', serviceAccount: { publicKeys: old.public + next.public, signs: old.digest } });
+      await scene.problem(pattern);
+      assert.deepEqual(await snapshot(scene.host, ...FOLDERS), before);
+      await agent.stop();
+    });
+  });
+}
 
 test('a worker gets both CAs, and later a certificate that it has asked for', async () => {
   await withScene({ role: 'worker' }, async scene => {

@@ -1,0 +1,2 @@
+/** What is wanted of a CA, or of the keys of service accounts. */
+export type Aim = 'rotate' | 'take-back' | 'retire';
