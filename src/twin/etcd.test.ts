@@ -67,7 +67,7 @@ test('a leader that loses power is followed by another; without a majority the A
   assert.ok(told.includes(`etcd: ${leader.name} leads no more`));
 });
 
-test('a member whose disk is lost stays out until it is removed; then it comes back as a new one', async t => {
+test('a member whose disk is lost stays out until it is removed and emptied; then it comes back as a new one', async t => {
   const { cluster, told, goOn, master } = await up();
   t.after(() => cluster.end());
   cluster.etcd.loseData(master(2));
@@ -76,6 +76,9 @@ test('a member whose disk is lost stays out until it is removed; then it comes b
   assert.equal(master(2).pods.get('etcd')?.isReady, false);
   const lost = cluster.etcd.members.find(({ name }) => name === 'master-2') ?? assert.fail('no such member');
   cluster.etcd.remove(lost.id);
+  await goOn(hours(1));
+  assert.equal(master(2).pods.get('etcd')?.isReady, false, 'it has written down its old name again');
+  cluster.etcd.loseData(master(2));
   await goOn(hours(1));
   const back = cluster.etcd.members.find(({ name }) => name === 'master-2');
   assert.notEqual(back?.id, lost.id);

@@ -35,6 +35,8 @@ export class EtcdCluster {
   readonly #records: MemberRecord[] = [];
   /** By the name of the node. */
   readonly #processes = new Map<string, Process>();
+  /** Ids of members whose log is gone. */
+  readonly #lost = new Set<string>();
   #ids = 0;
   #leader: Process | undefined;
   #isElecting = false;
@@ -95,7 +97,7 @@ export class EtcdCluster {
     return leader !== undefined && (leader === process || this.#reach(leader, process));
   }
 
-  /** All of the disk that etcd had is gone; the process ends. */
+  /** All that etcd had on the disk is gone; the process begins anew. */
   loseData(node: TwinNode): void {
     node.disk.remove(DATA_FILE);
     const process = this.#processes.get(node.name);
@@ -170,7 +172,9 @@ export class EtcdCluster {
     const { node, pod } = process;
     const known = node.disk.text(DATA_FILE);
     if (known !== undefined) {
-      if (!this.#records.some(({ id }) => id === known)) return 'it has been removed from the cluster';
+      const record = this.#records.find(({ id }) => id === known);
+      if (record === undefined) return 'it has been removed from the cluster';
+      if (this.#lost.has(known)) return 'its log was lost: tocommit is out of range';
       process.id = known;
       return undefined;
     }
@@ -190,7 +194,12 @@ export class EtcdCluster {
       if (initialCluster.length !== this.#records.length) return 'member count is unequal';
       record = this.#records.find(({ peerURLs }) => peerURLs.includes(peerURL));
       if (record === undefined) return 'no member has its address';
-      if (record.name !== '') return 'its log was lost: tocommit is out of range';
+      if (record.name !== '') {
+        // It takes up its old name, and cannot live up to what it has said under it.
+        node.disk.write(DATA_FILE, record.id, 0o600);
+        this.#lost.add(record.id);
+        return this.#admit(process);
+      }
     }
     record.name = name;
     record.clientURLs = [`https://${node.address}:${CLIENT_PORT}`];

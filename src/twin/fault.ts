@@ -12,6 +12,7 @@ import type { Weather } from './api.ts';
 import type { Cluster } from './cluster.ts';
 import type { Refusal } from './edges.ts';
 import type { Excuses } from './excuses.ts';
+import type { TwinNode } from './node.ts';
 import { below, pick, type Random, seededRandom } from './random.ts';
 
 /** One thing that goes wrong. Times are milliseconds since the cluster was up. */
@@ -28,7 +29,7 @@ export type Fault =
   | { readonly kind: 'compaction'; readonly atMs: number }
   | { readonly kind: 'api away'; readonly atMs: number; readonly forMs: number }
   | { readonly kind: 'node off'; readonly atMs: number; readonly forMs: number; readonly who: string }
-  /** All that etcd had on the disk of a node is gone; after this long an administrator removes the member. */
+  /** All that etcd had on the disk of a node is gone; after this long an administrator replaces the member. */
   | { readonly kind: 'etcd disk lost'; readonly atMs: number; readonly forMs: number; readonly who: string }
   /** The clock of a component goes wrong, from its next start on. */
   | { readonly kind: 'clock skew'; readonly atMs: number; readonly who: string; readonly byMs: number }
@@ -107,7 +108,7 @@ export function faultText(fault: Fault): string {
     case 'node off':
       return `${fault.who} is off${long}`;
     case 'etcd disk lost':
-      return `${fault.who} loses the disk of etcd, and is removed from it after ${durationText(fault.forMs)}`;
+      return `${fault.who} loses the disk of etcd, and is replaced after ${durationText(fault.forMs)}`;
     case 'clock skew':
       return `the clock of ${fault.who} goes wrong by ${fault.byMs / seconds(1)} s`;
     case 'forced':
@@ -240,7 +241,7 @@ export class Faults implements Excuses {
         if (node === undefined || member === undefined || this.#isAnyLost()) break;
         this.#hinder(fault.who, forMs);
         etcd.loseData(node);
-        void isOver().then(() => this.#removeMember(member.id));
+        void isOver().then(() => this.#replaceMember(member.id, node));
         break;
       }
       case 'clock skew': {
@@ -263,11 +264,12 @@ export class Faults implements Excuses {
     return nodes.some(({ name, isControlPlane }) => isControlPlane && this.isOff(name, time.nowMs));
   }
 
-  /** An administrator tells etcd that a member is gone for good, and tries again while nobody leads. */
-  async #removeMember(id: string): Promise<void> {
+  /** An administrator tells etcd that a member is gone for good, trying again while nobody leads, and empties its disk once more. */
+  async #replaceMember(id: string, node: TwinNode): Promise<void> {
     for (;;) {
       try {
         this.#cluster.etcd.remove(id);
+        this.#cluster.etcd.loseData(node);
         return;
       } catch (error) {
         if (!/no leader/.test((error as Error).message)) throw error;

@@ -119,6 +119,12 @@ export class RealCluster {
     await this.#mirror(node, true);
   }
 
+  /** A member loses everything on its disk; its kubelet starts it again and again. */
+  async loseDisk(node: LocalNode): Promise<void> {
+    await node.loseData();
+    await this.#mirror(node, false);
+  }
+
   async close(): Promise<void> {
     this.#stop.abort(new Error('the test is over'));
     await Promise.allSettled(this.#running);

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { ConfigMap, Container, Pod, Secret } from 'kubernetes-types/core/v1.d.ts';
 import { silentLog } from '../../src/controller/log.ts';
@@ -85,6 +85,15 @@ export class LocalNode {
     await Promise.all([end(this.#etcd, signal), proxy?.stop()]);
     this.#etcd = undefined;
     this.#proxy = undefined;
+  }
+
+  /** Everything on its disk is gone, and it is started again. */
+  async loseData(): Promise<void> {
+    await this.stop('SIGKILL');
+    const data = join(this.directory, 'data');
+    rmSync(data, { recursive: true, force: true });
+    mkdirSync(data, { mode: 0o700 });
+    this.start();
   }
 
   file(path: string): string {
