@@ -36,6 +36,14 @@ test('what adoption writes is what the operator reads', () => {
   assert.deepEqual(least, { ok: true, settings: { ...SETTINGS, refresh: 0.666, pods: 'wait' } });
 });
 
+test('a cluster that is only for trying has shorter days, and says so', () => {
+  const trying = { ...SETTINGS, dayMs: 2000 };
+  assert.deepEqual(readSettings({ data: encodeSettings(trying) }), { ok: true, settings: trying });
+  const read = readSettings({ data: { ...encodeSettings(SETTINGS), rotationDay: '25h' } });
+  assert.equal(read.ok, false);
+  assert.match(read.ok ? '' : read.problem, /rotationDay in .* must be a duration from 1s to 24h, found "25h"/);
+});
+
 test('what is wrong with the settings is said, with what was expected and found', () => {
   const problemWith = (change: Record<string, string>) => {
     const read = readSettings({ data: { ...encodeSettings(SETTINGS), ...change } });

@@ -1,4 +1,5 @@
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
+import { days, formatGoDuration, parseGoDuration, seconds } from '../kube/duration.ts';
 import type { SignerName } from './chains.ts';
 import { isFields, isMoment, isSignerName, type Reader, readJson } from './exchange.ts';
 import { CERTIFICATES_DIRECTORY, PKI_NAMESPACE } from './names.ts';
@@ -18,6 +19,8 @@ export interface ClusterSettings {
   readonly pods: PodsPolicy;
   /** The node whose agent copies the CAs into Secrets. */
   readonly publishFrom: string;
+  /** How long a day of validities lasts, where that is not 24 hours: in a cluster that is only for trying. */
+  readonly dayMs?: number | undefined;
 }
 
 export type PodsPolicy = 'wait' | 'restart' | 'ignore';
@@ -69,7 +72,9 @@ const SETTINGS_KEYS = {
   refresh: 'refresh',
   pods: 'pods',
   publishFrom: 'publishFrom',
+  dayMs: 'rotationDay',
 } as const;
+const SHORTEST_DAY_MS = seconds(1);
 const STATUS_KEY = 'status';
 const LONGEST_STATUS = 256 * 1024;
 const MOST_ENTRIES = 1000;
@@ -84,6 +89,7 @@ export function encodeSettings(settings: ClusterSettings): Record<string, string
     [SETTINGS_KEYS.refresh]: String(settings.refresh),
     [SETTINGS_KEYS.pods]: settings.pods,
     [SETTINGS_KEYS.publishFrom]: settings.publishFrom,
+    ...(settings.dayMs !== undefined && { [SETTINGS_KEYS.dayMs]: formatGoDuration(settings.dayMs) }),
   };
 }
 
@@ -110,9 +116,19 @@ export function readSettings({ data = {} }: Pick<ConfigMap, 'data'>): ReadSettin
   const publishFrom = data[SETTINGS_KEYS.publishFrom] ?? '';
   if (publishFrom === '' || publishFrom.length > LONGEST_NAME)
     return wrong(SETTINGS_KEYS.publishFrom, 'the name of a control-plane node');
+  const day = data[SETTINGS_KEYS.dayMs];
+  const dayMs = rotationDayFrom(day);
+  if (day !== undefined && dayMs === undefined) return wrong(SETTINGS_KEYS.dayMs, 'a duration from 1s to 24h');
   return {
     ok: true,
-    settings: { certificatesDirectory, keysOnNodes: keysOnNodes === 'true', refresh, pods, publishFrom },
+    settings: {
+      certificatesDirectory,
+      keysOnNodes: keysOnNodes === 'true',
+      refresh,
+      pods,
+      publishFrom,
+      ...(dayMs !== undefined && { dayMs }),
+    },
   };
 }
 
@@ -120,6 +136,12 @@ export function readSettings({ data = {} }: Pick<ConfigMap, 'data'>): ReadSettin
 export function refreshFrom(text: string): number | undefined {
   const refresh = /^0?\.\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
   return refresh > 0 ? refresh : undefined;
+}
+
+/** How long a day lasts that a text names; undefined: it names none. */
+export function rotationDayFrom(text: string | undefined): number | undefined {
+  const dayMs = text === undefined ? undefined : parseGoDuration(text);
+  return dayMs !== undefined && dayMs >= SHORTEST_DAY_MS && dayMs <= days(1) ? dayMs : undefined;
 }
 
 export function isPodsPolicy(text: string): text is PodsPolicy {

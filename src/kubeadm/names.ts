@@ -28,6 +28,8 @@ export const ROTUNDA_NAMESPACE = 'rotunda';
 export const PKI_NAMESPACE = 'rotunda-pki';
 /** Files of our own beside kubeadm's: below the folder of certificates. */
 export const OWN_DIRECTORY = 'rotunda';
+/** Annotation on `kubeadm-config` of a cluster that is only for trying: how long a day of its validities lasts. */
+export const ROTATION_DAY = 'rotunda.dev/rotation-day';
 /** Annotation in the manifest of a static pod: what its process is to have read when it started (spec 80, KA-6). */
 export const RESTART = 'rotunda.dev/restart';
 export const CONTROL_PLANE_LABEL = 'node-role.kubernetes.io/control-plane';

@@ -71,6 +71,7 @@ export function planAdoption(sight: AdoptionSight, wishes: AdoptionWishes): Plan
     publishFrom:
       controlPlane.map(nameOf).find(name => name === earlier?.publishFrom) ??
       nameOf(controlPlane.find(isReady) ?? first),
+    ...(sight.dayMs !== undefined && { dayMs: sight.dayMs }),
   };
   const installation = {
     image,

@@ -10,14 +10,22 @@ import type { ReportedNode } from '../../kubeadm/adopt/compare.ts';
 import { DAEMON_SETS } from '../../kubeadm/adopt/objects.ts';
 import { POLICIES } from '../../kubeadm/adopt/policies.ts';
 import { type ClusterConfiguration, readClusterConfiguration } from '../../kubeadm/cluster-configuration.ts';
-import { CLUSTER_RECORD } from '../../kubeadm/cluster-record.ts';
-import { CONTROL_PLANE_LABEL, KUBEADM_CONFIG, ROTUNDA_NAMESPACE, STATIC_POD_NAMESPACE } from '../../kubeadm/names.ts';
+import { CLUSTER_RECORD, rotationDayFrom } from '../../kubeadm/cluster-record.ts';
+import {
+  CONTROL_PLANE_LABEL,
+  KUBEADM_CONFIG,
+  ROTATION_DAY,
+  ROTUNDA_NAMESPACE,
+  STATIC_POD_NAMESPACE,
+} from '../../kubeadm/names.ts';
 import { reportOf } from '../../kubeadm/report.ts';
 
 /** What adoption and release of a kubeadm cluster start from. */
 export interface AdoptionSight {
   readonly nodes: readonly Node[];
   readonly configuration: ClusterConfiguration | undefined;
+  /** How long a day of validities lasts, where that is said. */
+  readonly dayMs?: number | undefined;
   /** Mirror pods of kube-apiserver. */
   readonly apiServers: readonly Pod[];
   readonly record: ConfigMap | undefined;
@@ -51,6 +59,7 @@ export async function readAdoption(kube: Kube, signal?: AbortSignal): Promise<Ad
   return {
     nodes: nodes.items,
     configuration: readClusterConfiguration(configuration?.data?.ClusterConfiguration),
+    dayMs: rotationDayFrom(configuration?.metadata?.annotations?.[ROTATION_DAY]),
     apiServers: apiServers.items,
     record,
     daemonSets: daemonSets.filter(set => set !== undefined),

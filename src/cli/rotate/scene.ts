@@ -54,7 +54,7 @@ export async function readScene(kube: Kube, now: Date): Promise<Scene> {
     record,
     status: statusOf(record),
     nodes: seen,
-    families: familiesIn(pki, seen, now),
+    families: familiesIn(pki, seen, now, read.settings.dayMs),
     pki,
     clusterInfo,
     lease,

@@ -37,8 +37,13 @@ export interface PkiObjects {
 const REFRESH = 0.8;
 
 /** The families whose CA is in the cluster, in the order of the table. A CA that has ended, or cannot be read, is none. */
-export function familiesIn(objects: PkiObjects, nodes: readonly NodeSight[], now: Date): readonly FamilyState[] {
-  return KUBEADM_SIGNERS.flatMap(({ name }) => familyOf(name, objects, nodes, now) ?? []);
+export function familiesIn(
+  objects: PkiObjects,
+  nodes: readonly NodeSight[],
+  now: Date,
+  dayMs: number = days(1),
+): readonly FamilyState[] {
+  return KUBEADM_SIGNERS.flatMap(({ name }) => familyOf(name, objects, nodes, now, dayMs) ?? []);
 }
 
 function familyOf(
@@ -46,6 +51,7 @@ function familyOf(
   { secrets, configMaps }: PkiObjects,
   nodes: readonly NodeSight[],
   now: Date,
+  dayMs: number,
 ): FamilyState | undefined {
   const secret = (key: { readonly name: string }) => secrets.find(({ metadata }) => metadata?.name === key.name);
   const key = signerKey(name);
@@ -72,7 +78,7 @@ function familyOf(
       ...sight,
       due: isAskedFor(objects.signer) ? 'somebody asked for it' : dueByDates(sight.current, now),
       leaves: leavesOf(name, nodes, sight.current, known, now),
-      dayMs: days(1),
+      dayMs,
       now,
     },
   };

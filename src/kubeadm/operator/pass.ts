@@ -116,7 +116,7 @@ export class Pass {
     const pki = { secrets: secrets.items, configMaps: configMaps.items };
     for (const configMap of leftOver(this.#deps.nodes(), pki.configMaps)) await this.#forget(configMap);
     const nodes = nodesSeen(this.#deps.nodes(), pki.configMaps);
-    const families = familiesIn(pki, nodes, now);
+    const families = familiesIn(pki, nodes, now, read.settings.dayMs);
     const adoption = decideAdoption({
       nodes,
       publishFrom: read.settings.publishFrom,

@@ -21,7 +21,7 @@ import {
   resource,
 } from '../../kube/resource.ts';
 import { POLICIES, POLICY_BINDINGS } from '../../kubeadm/adopt/policies.ts';
-import { CERTIFICATES_DIRECTORY, CLUSTER_INFO, KUBEADM_CONFIG } from '../../kubeadm/names.ts';
+import { CERTIFICATES_DIRECTORY, CLUSTER_INFO, KUBEADM_CONFIG, ROTATION_DAY } from '../../kubeadm/names.ts';
 import { placesOf, signerPlace } from '../../kubeadm/node/places.ts';
 import type { KeyAlgorithm } from '../../pki/keys.ts';
 import type { Founding } from '../layout.ts';
@@ -48,7 +48,9 @@ export async function provideObjects(kube: Kube, founding: Founding): Promise<vo
   for (const name of [KUBEADM_CONFIG.namespace, CLUSTER_INFO.namespace, 'kube-node-lease', 'default'])
     await make(NAMESPACES, { metadata: { name } });
   const ClusterConfiguration = dump(clusterConfiguration(founding), { lineWidth: -1 });
-  await make(CONFIG_MAPS, { metadata: { ...KUBEADM_CONFIG }, data: { ClusterConfiguration } });
+  const { dayMs = days(1) } = founding;
+  const annotations = dayMs === days(1) ? {} : { [ROTATION_DAY]: formatGoDuration(dayMs) };
+  await make(CONFIG_MAPS, { metadata: { ...KUBEADM_CONFIG, annotations }, data: { ClusterConfiguration } });
   await make(CONFIG_MAPS, { metadata: { ...CLUSTER_INFO }, data: { kubeconfig: await joiningKubeconfig(founding) } });
   await provideRights(kube);
 }
