@@ -1,9 +1,11 @@
+import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
 import { aborted } from '../../kube/aborted.ts';
 import { minutes } from '../../kube/duration.ts';
+import { Informer } from '../../kube/informer.ts';
 import type { Kube } from '../../kube/port.ts';
 import { CONFIG_MAPS } from '../../kube/resource.ts';
-import { statusOf } from '../../kubeadm/cluster-record.ts';
-import { KUBEADM_CONFIG } from '../../kubeadm/names.ts';
+import { CLUSTER_RECORD, statusOf } from '../../kubeadm/cluster-record.ts';
+import { KUBEADM_CONFIG, PKI_NAMESPACE } from '../../kubeadm/names.ts';
 import type { ClusterPart, PartState } from '../../local/part.ts';
 import { install } from '../adopt/install.ts';
 import { planAdoption } from '../adopt/plan.ts';
@@ -21,30 +23,46 @@ export function adoptionPart(isWanted: boolean): ClusterPart {
   return {
     name: 'adoption',
     async start({ kube, signal, changed, patiently, log }) {
-      let state: PartState = { ready: false, text: 'looking' };
-      const say = (ready: boolean, text: string) => {
-        state = { ready, text };
+      const selection = { namespace: PKI_NAMESPACE };
+      const records = new Informer<ConfigMap>(kube, CONFIG_MAPS, { selection });
+      records.subscribe({ add: changed, update: changed, delete: changed });
+      let doing: string | undefined = 'looking whether it is adopted';
+      const say = (text: string | undefined) => {
+        doing = text;
         changed();
       };
-      const work = async () => {
-        const isDue = isWanted && !(await patiently(() => wasAdopted(kube)));
-        if (isDue) {
-          await patiently(() => adopt(kube, signal));
-          const options = { signal, timeoutMs: PATIENCE_MS, onProgress: (text: string) => say(false, text) };
-          await untilAdopted(kube, options);
-          await patiently(() => note(kube));
-        }
-        const status = statusOf((await patiently(() => readAdoption(kube, signal))).record);
-        say(true, status?.adopted ? 'adopted' : `not adopted: rotunda adopt kubeadm --image ${LOCAL_IMAGE} --yes`);
+      const adoptOnce = async () => {
+        if (!isWanted || (await patiently(() => wasAdopted(kube)))) return;
+        await patiently(() => adopt(kube, signal));
+        const onProgress = (text: string) => say(`waiting: ${text}`);
+        await untilAdopted(kube, { signal, timeoutMs: PATIENCE_MS, onProgress });
+        await patiently(() => note(kube));
       };
-      const ended = work().catch((err: unknown) => {
-        if (signal.aborted) return;
-        log.error({ err }, 'the cluster could not be adopted');
-        say(false, err instanceof Error ? err.message : String(err));
-      });
-      return { ended: ended.then(() => aborted(signal)), state: () => state };
+      const work = async () => {
+        records.start();
+        try {
+          await adoptOnce();
+          say(undefined);
+        } catch (err) {
+          log.error({ err }, 'the cluster could not be adopted');
+          say(err instanceof Error ? err.message : String(err));
+        }
+        await aborted(signal);
+        await records.stop();
+      };
+      return {
+        ended: work(),
+        state: () => (doing === undefined ? stateOf(records.get(CLUSTER_RECORD)) : { ready: false, text: doing }),
+      };
     },
   };
+}
+
+function stateOf(record: ConfigMap | undefined): PartState {
+  const status = statusOf(record);
+  if (record === undefined)
+    return { ready: true, text: `not adopted: rotunda adopt kubeadm --image ${LOCAL_IMAGE} --yes` };
+  return { ready: true, text: status?.adopted ? 'adopted' : (status?.message ?? 'asked for') };
 }
 
 async function adopt(kube: Kube, signal: AbortSignal): Promise<void> {

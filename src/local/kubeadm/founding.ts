@@ -1,9 +1,10 @@
 import { createPublicKey } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { rootedFiles } from '../../host/directory-disk.ts';
 import type { HostFiles } from '../../host/port.ts';
-import { systemClock } from '../../kube/clock.ts';
-import { days } from '../../kube/duration.ts';
+import { sleep, systemClock } from '../../kube/clock.ts';
+import { days, formatGoDuration, seconds } from '../../kube/duration.ts';
 import { KUBEADM_CHAINS, KUBEADM_SIGNERS, type KubeadmChain, type SignerName } from '../../kubeadm/chains.ts';
 import { CERTIFICATES_DIRECTORY, KUBE_APISERVER_PORT, KUBELET_DIRECTORY } from '../../kubeadm/names.ts';
 import { belongsTo } from '../../kubeadm/node/leaf.ts';
@@ -48,21 +49,38 @@ export async function foundCluster(founding: Founding): Promise<void> {
   const controlPlane = nodes.filter(({ role }) => role === 'control-plane');
   const [first, ...others] = controlPlane;
   if (first === undefined) throw new RangeError('expected a control-plane node, found none');
+  keepRotationDay(founding.dir, dayMs);
   for (const { root } of nodes) mkdirSync(root, { recursive: true });
   await refuseGrowth(first, others);
   const issuing = { keys: systemKeys, now: systemClock.now(), algorithm: keyAlgorithm, dayMs };
   const disk = rootedFiles(first.root);
   const authorities = await ensureAuthorities(disk, issuing);
   await ensureTokenKey(disk, issuing);
+  let isNew = false;
   for (const node of nodes) {
     const files = rootedFiles(node.root);
     if (await isFounded(files, node)) continue;
+    isNew = true;
     const install = new Installation(node, files, authorities, issuing, url);
     await install.kubelet();
     if (node.role === 'worker') await install.trust();
     else await install.controlPlane(disk, controlPlane);
     await install.end(controlPlane);
   }
+  // Containers tell their start in whole seconds: what they read is to be older in everybody's eyes.
+  if (isNew) await sleep(systemClock, seconds(1));
+}
+
+/** What has been issued keeps its length, and so does whatever takes its place. */
+function keepRotationDay(dir: string, dayMs: number): void {
+  const path = join(dir, 'rotation-day');
+  const wanted = formatGoDuration(dayMs);
+  const kept = existsSync(path) ? readFileSync(path, 'utf8').trim() : undefined;
+  if (kept !== undefined && kept !== wanted)
+    throw new Error(`expected --rotation-day ${kept}, with which this cluster began, found ${wanted}`);
+  if (kept !== undefined) return;
+  writeFileSync(`${path}.tmp`, `${wanted}\n`);
+  renameSync(`${path}.tmp`, path);
 }
 
 /** What is written last. */

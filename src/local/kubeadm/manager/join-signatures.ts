@@ -66,7 +66,7 @@ function hasEnded({ endsAt }: JoinToken, now: Date): boolean {
 /** A JWS whose payload is left out: whoever checks it has the text. */
 function signatureOf(text: string, { id, secret }: JoinToken): string {
   const header = base64url(JSON.stringify({ alg: 'HS256', kid: id }));
-  const signature = createHmac('sha256', `${id}.${secret}`)
+  const signature = createHmac('sha256', secret)
     .update(`${header}.${base64url(text)}`)
     .digest('base64url');
   return `${header}..${signature}`;
