@@ -9,6 +9,7 @@ import { publishNext, publishNextKey, snapshot } from './kubeadm-node.ts';
 import { type Scene, withScene } from './scene.ts';
 
 const MOST_OPERATIONS = 400;
+const KEY = '/etc/kubernetes/pki/sa.key';
 const FOLDERS = ['/etc/kubernetes', '/var/lib/kubelet'];
 
 test('renewing leaves', async t => {
@@ -83,24 +84,51 @@ test('signing with the next CA, and turning that round', async t => {
   });
 });
 
-test('other keys for service accounts: accepted and taken back, then signing and turned round', async t => {
+test('accepting another key of service accounts, and taking that back: every byte is as it was', async t => {
   await withScene({}, async scene => {
     const before = await snapshot(scene.host, ...FOLDERS);
     const { old, next } = await publishNextKey(scene.kube);
     const count = await dyingEverywhere(scene, async (at, live) => {
       const both = { publicKeys: old.public + next.public, signs: old.digest };
-      const turned = { publicKeys: next.public + old.public, signs: next.digest };
-      const alone = { publicKeys: old.public, signs: old.digest };
+      const diedThere = await live({ round: `both ${at}`, serviceAccount: both });
+      assert.deepEqual((await scene.report())?.serviceAccount?.accepts, [old.digest, next.digest]);
+      const diedBack = await live({
+        round: `back ${at}`,
+        serviceAccount: { publicKeys: old.public, signs: old.digest },
+      });
+      assert.deepEqual(await snapshot(scene.host, ...FOLDERS), before, `operation ${at}`);
+      const after = await scene.report();
+      assert.ok(Object.values(after?.processes ?? {}).every(({ behind }) => behind.length === 0));
+      return diedThere || diedBack;
+    });
+    report(t, count);
+  });
+});
+
+test('signing tokens with the next key, and turning that round', async t => {
+  await withScene({}, async scene => {
+    const { old, next } = await publishNextKey(scene.kube);
+    const first = scene.run();
+    await scene.want({
+      round: 'begin',
+      serviceAccount: { publicKeys: old.public + next.public, signs: old.digest },
+    });
+    await scene.done('begin');
+    await first.stop();
+    const count = await dyingEverywhere(scene, async (at, live) => {
       let isDead = false;
-      for (const [name, serviceAccount] of Object.entries({ both, turned, back: both, alone })) {
-        // A file that is written within the second in which a process began counts as newer than that.
+      for (const [signs, other] of [
+        [next, old],
+        [old, next],
+      ] as const) {
         scene.clock.jumpTo(new Date(scene.clock.now().getTime() + 10_000));
-        isDead = (await live({ round: `${name} ${at}`, serviceAccount })) || isDead;
+        const serviceAccount = { publicKeys: signs.public + other.public, signs: signs.digest };
+        isDead = (await live({ round: `sign ${at} ${signs.digest.slice(0, 4)}`, serviceAccount })) || isDead;
         const told = await scene.report();
-        assert.equal(told?.serviceAccount?.signs, serviceAccount.signs);
+        assert.deepEqual(told?.serviceAccount, { signs: signs.digest, accepts: [signs.digest, other.digest] });
+        assert.equal(await scene.text(KEY), signs.private);
         assert.ok(Object.values(told?.processes ?? {}).every(({ behind }) => behind.length === 0));
       }
-      assert.deepEqual(await snapshot(scene.host, ...FOLDERS), before, `operation ${at}`);
       return isDead;
     });
     report(t, count);
