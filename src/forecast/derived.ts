@@ -5,7 +5,7 @@ import { CONFIG_MAPS, SECRETS } from '../kube/resource.ts';
 import { COMBINED_BUNDLES, combineBundles, combinedConfigMap } from '../kube-apiserver/combined-bundles.ts';
 import { FIXED_COPIES } from '../kube-apiserver/copies.ts';
 import type { ObjectRef } from '../trust/object.ts';
-import type { PlanWorld } from './world.ts';
+import { PlanWorld } from './world.ts';
 
 /** An object that follows others, and changed because one of them did. */
 export interface DerivedChange {
@@ -55,6 +55,19 @@ export async function deriveAll(world: PlanWorld): Promise<{ changes: DerivedCha
     if (changes.length === before) break;
   }
   return { changes, until };
+}
+
+/** Derived objects that are out of date as the cluster has them. */
+export async function outOfDate(
+  configMaps: readonly ConfigMap[],
+  secrets: readonly Secret[],
+  now: Date,
+): Promise<readonly ObjectRef[]> {
+  const world = new PlanWorld(now);
+  await world.seed(SECRETS, secrets);
+  await world.seed(CONFIG_MAPS, configMaps);
+  const { changes } = await deriveAll(world);
+  return changes.map(({ object }) => object);
 }
 
 async function follow(world: PlanWorld, { kind, source, destination }: Copy): Promise<DerivedChange[]> {

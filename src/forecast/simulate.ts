@@ -1,7 +1,7 @@
 import { NOT_AFTER } from '../certrotation/annotations.ts';
 import type { RotationUnit } from '../certrotation/config.ts';
 import { reconcileUnit } from '../certrotation/reconcile.ts';
-import { annotationsOf, TLS_CERT } from '../certrotation/secret.ts';
+import { annotationsOf } from '../certrotation/secret.ts';
 import { type Sync, syncUnit } from '../certrotation/unit.ts';
 import { ETCD_NAMESPACE } from '../etcd/names.ts';
 import { etcdTrust } from '../etcd/trust.ts';
@@ -18,14 +18,14 @@ import { kubeApiserverTrust } from '../kube-apiserver/trust.ts';
 import { copyName } from '../staticpod/revision/number.ts';
 import { joinGraphs } from '../trust/graph.ts';
 import { isSameObject, type ObjectRef, objectText } from '../trust/object.ts';
-import { deriveAll } from './derived.ts';
+import { deriveAll, outOfDate } from './derived.ts';
 import { effectsAt, nodeNames, operandsToRollOut, pendingReboots } from './effects.ts';
 import { endsUntil } from './ends.ts';
 import { EtcdPlan } from './etcd.ts';
 import { HandOverPlan, waitingNotes } from './hand-over.ts';
 import type { HandOverPhase, Plan, PlanEvent } from './model.ts';
 import type { PlanObjects } from './objects.ts';
-import { twinsOf } from './twin.ts';
+import { holdsCertificate, holdsCertificates, twinsOf } from './twin.ts';
 import { foreignUnits, kubeApiserverUnits, rotationDayFrom } from './units.ts';
 import { PlanWorld } from './world.ts';
 
@@ -105,10 +105,8 @@ class Simulation {
     const world = this.#world;
     const nowMs = world.now.getTime();
     const secrets = originals.secrets.filter(({ data }) => holdsCertificate(data));
-    const configMaps = this.#objects.configMaps.filter(({ data = {} }) =>
-      Object.values(data).some(text => text.includes('BEGIN CERTIFICATE')),
-    );
-    const stale = await staleBefore(configMaps, secrets, world.now);
+    const configMaps = this.#objects.configMaps.filter(holdsCertificates);
+    const stale = await outOfDate(configMaps, secrets, world.now);
     const twins = await twinsOf(secrets, configMaps);
     const forced = new Set(force.map(objectText));
     await world.seed(
@@ -128,7 +126,7 @@ class Simulation {
     if (operator !== undefined) await world.seed(KUBE_API_SERVERS, [operator as never]);
     // The order inside the twins of combined bundles is another one; only what was out of date before is news.
     const { changes, until } = await deriveAll(world);
-    for (const change of changes.filter(({ object }) => stale.has(objectText(object))))
+    for (const change of changes.filter(({ object }) => stale.some(ref => isSameObject(ref, object))))
       this.#note({ change: 'derived', ...change });
     this.#derivedDueMs = until?.getTime() ?? Number.POSITIVE_INFINITY;
 
@@ -335,21 +333,4 @@ function placeOf({ namespace, name }: { namespace: string; name: string }) {
 /** What the cert signer of etcd looks at: its own namespace, the signers in use, and the CAs kube-apiserver runs with. */
 function isEtcds({ namespace, name }: ObjectRef): boolean {
   return namespace === ETCD_NAMESPACE || name.startsWith('etcd-');
-}
-
-function holdsCertificate(data: Readonly<Record<string, string>> | undefined): boolean {
-  return data !== undefined && (data[TLS_CERT] !== undefined || Object.keys(data).some(key => key.endsWith('.crt')));
-}
-
-/** Derived objects that are out of date as the cluster has them. */
-async function staleBefore(
-  configMaps: PlanObjects['configMaps'],
-  secrets: PlanObjects['secrets'],
-  now: Date,
-): Promise<ReadonlySet<string>> {
-  const world = new PlanWorld(now);
-  await world.seed(SECRETS, secrets);
-  await world.seed(CONFIG_MAPS, configMaps);
-  const { changes } = await deriveAll(world);
-  return new Set(changes.map(({ object }) => objectText(object)));
 }

@@ -18,6 +18,8 @@ import { isSignedBy } from '../pki/signature.ts';
 export interface Twins {
   readonly secrets: readonly Secret[];
   readonly configMaps: readonly ConfigMap[];
+  /** The twin of a CA that was found in them. */
+  pairOf(original: Certificate): CertificateAndKey | undefined;
 }
 
 const CHEAP = 'P-256';
@@ -30,7 +32,14 @@ export async function twinsOf(
 ): Promise<Twins> {
   const authorities = await authoritiesOf(secrets, configMaps, keys);
   const replaced = new Map<string, Secret>();
-  for (const secret of secrets) replaced.set(placeOf(secret), await twinSecret(secret, authorities, keys));
+  // Copies of one certificate stay copies.
+  const leaves = new Map<string, Promise<CertificateAndKey>>();
+  const leafOf = (original: Certificate) => {
+    const known = leaves.get(idOf(original)) ?? leafTwin(original, authorities, keys);
+    leaves.set(idOf(original), known);
+    return known;
+  };
+  for (const secret of secrets) replaced.set(placeOf(secret), await twinSecret(secret, authorities, leafOf));
   // Secrets that gather the pairs of others get the twins of those.
   const pairs = new Map(
     secrets.map(secret => [secret.data?.[TLS_CERT] ?? '', replaced.get(placeOf(secret))?.data] as const),
@@ -38,7 +47,17 @@ export async function twinsOf(
   return {
     secrets: [...replaced.values()].map(secret => gathered(secret, pairs)),
     configMaps: configMaps.map(configMap => twinConfigMap(configMap, authorities)),
+    pairOf: original => authorities.get(idOf(original))?.twin,
   };
+}
+
+/** Secrets with a certificate of their own, or with those of others. */
+export function holdsCertificate(data: Readonly<Record<string, string>> | undefined): boolean {
+  return data !== undefined && (data[TLS_CERT] !== undefined || Object.keys(data).some(key => key.endsWith('.crt')));
+}
+
+export function holdsCertificates({ data = {} }: ConfigMap): boolean {
+  return Object.values(data).some(text => text.includes('BEGIN CERTIFICATE'));
 }
 
 /** Original certificates and their twins, by content. */
@@ -66,12 +85,16 @@ async function authoritiesOf(
   return new Map(entries);
 }
 
-async function twinSecret(secret: PublicSecret, authorities: Authorities, keys: Keys): Promise<Secret> {
+async function twinSecret(
+  secret: PublicSecret,
+  authorities: Authorities,
+  leafOf: (original: Certificate) => Promise<CertificateAndKey>,
+): Promise<Secret> {
   const { keyProblem, ...rest } = secret;
   const [original] = certificatesIn(dataText(secret, TLS_CERT));
   // What is broken stays broken: the rules have something to say about it.
   if (original === undefined || keyProblem) return rest;
-  const pair = authorities.get(idOf(original))?.twin ?? (await leafTwin(original, authorities, keys));
+  const pair = authorities.get(idOf(original))?.twin ?? (await leafOf(original));
   return {
     ...rest,
     data: {

@@ -103,6 +103,20 @@ export class Api {
     return new Connection(this, by, signal);
   }
 
+  /** Puts an object there as it was elsewhere, status and all. */
+  load<T extends KubeObject>(resource: Resource<T>, object: T): void {
+    const {
+      resourceVersion: _version,
+      managedFields: _fields,
+      ownerReferences: _owners,
+      ...metadata
+    } = object.metadata ?? {};
+    const generation = metadata.generation ?? 1;
+    const uid = metadata.uid ?? `uid-${++this.#uids}`;
+    const loaded = { ...plain(object), metadata: { ...metadata, uid, generation } } as unknown as T;
+    this.#store('load', 'create', resource, keyOf(object), undefined, loaded);
+  }
+
   create<T extends KubeObject>(by: string, resource: Resource<T>, object: T): T {
     const key = keyOf(object);
     if (resource.namespaced && this.#objects.get('/namespaces')?.has(idOf({ name: key.namespace ?? '' })) !== true)

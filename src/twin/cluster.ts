@@ -20,7 +20,7 @@ import { etcdClients } from './etcd-client.ts';
 import { runEtcdOperator } from './etcd-operator.ts';
 import { twinTrust } from './graph.ts';
 import { Handshakes } from './handshakes.ts';
-import { EXTERNAL_NAME, INTERNAL_NAME, provideInputs } from './inputs.ts';
+import { type ApiNames, type Given, provideInputs, TWIN_NAMES } from './inputs.ts';
 import { twinKeys } from './keys.ts';
 import { kubeApiserverOn } from './kube-apiserver.ts';
 import { Kubelet } from './kubelet.ts';
@@ -39,6 +39,9 @@ export interface ClusterOptions {
   readonly start?: Date | undefined;
   readonly controlPlane?: number | undefined;
   readonly workers?: number | undefined;
+  /** In place of the numbers above. */
+  readonly machines?: readonly Machine[] | undefined;
+  readonly names?: ApiNames | undefined;
   readonly handOver?: HandOverMode | undefined;
   /** How long a day of etcd's certificates lasts, whose signers live five years of them; a day unless told otherwise. */
   readonly etcdDayMs?: number | undefined;
@@ -53,6 +56,13 @@ export interface ClusterOptions {
   readonly tell?: ((atMs: number, what: string) => void) | undefined;
 }
 
+/** A machine that a cluster has from the beginning on. */
+export interface Machine {
+  readonly name: string;
+  readonly address: string;
+  readonly isControlPlane: boolean;
+}
+
 /** Ways to put a known gap back. */
 export interface Broken {
   /** Between the operator and the API. */
@@ -61,7 +71,9 @@ export interface Broken {
 
 export const START: Date = new Date('2026-01-01T00:00:00Z');
 
-const OPERATOR = 'kube-apiserver-operator';
+/** The component that rotates. */
+export const OPERATOR = 'kube-apiserver-operator';
+export const ETCD_OPERATOR = 'etcd-operator';
 const PROGRAM = {
   flavor: 'openshift',
   image: 'operand:1',
@@ -91,19 +103,15 @@ export class Cluster {
   #diskVersions: number[] = [];
 
   constructor(options: ClusterOptions) {
-    const { seed, start = START, controlPlane = 3, workers = 2 } = options;
+    const { seed, start = START, names = TWIN_NAMES } = options;
     this.#options = options;
     this.time = new Time({ start, seed, leavesLullsOut: options.leavesLullsOut });
     this.keys = twinKeys(seed);
     this.api = new Api(this.time);
-    const node = (name: string, index: number, isControlPlane: boolean) =>
-      new TwinNode(this.time, name, `10.0.${isControlPlane ? 0 : 1}.${index + 1}`, isControlPlane, () =>
-        this.changed(),
-      );
-    this.nodes = [
-      ...Array.from({ length: controlPlane }, (_, index) => node(`master-${index}`, index, true)),
-      ...Array.from({ length: workers }, (_, index) => node(`worker-${index}`, index, false)),
-    ];
+    this.nodes = (options.machines ?? machinesOf(options)).map(
+      ({ name, address, isControlPlane }) =>
+        new TwinNode(this.time, name, address, isControlPlane, () => this.changed()),
+    );
     const world: ComponentWorld = {
       time: this.time,
       api: this.api,
@@ -121,13 +129,13 @@ export class Cluster {
       nodes: () => this.nodes,
       graph: () => this.#graph,
       materials: this.#materials,
-      isLoadBalancer: host => host === INTERNAL_NAME || host === EXTERNAL_NAME,
+      isLoadBalancer: host => host === names.internal || host === names.external,
     });
     this.#edges = new Edges({
       materials: this.#materials,
       handshakes: new Handshakes(),
       nodes: () => this.nodes,
-      hostOf: place => (place.includes('external') ? EXTERNAL_NAME : INTERNAL_NAME),
+      hostOf: place => (place.includes('external') ? names.external : names.internal),
       published: publishedIn(this.api),
     });
     const members: EtcdOptions = {
@@ -160,7 +168,7 @@ export class Cluster {
           signal,
         ),
       ),
-      ...this.#operator('etcd-operator', ETCD_LEASE, world, (tools, signal) =>
+      ...this.#operator(ETCD_OPERATOR, ETCD_LEASE, world, (tools, signal) =>
         runEtcdOperator(
           tools,
           { keys: this.keys, profile: etcdProfile, connect: etcdClients(this.etcd, members) },
@@ -206,10 +214,11 @@ export class Cluster {
     return this.kubelets[this.nodes.findIndex(node => name === `kubelet on ${node.name}`)];
   }
 
-  /** Everything that has to be there before, and everybody starts. */
-  async begin(): Promise<void> {
+  /** Everything that has to be there before, as far as it is not there yet, and everybody starts. */
+  async begin(given: Pick<Given, 'kubeletSigner'> = {}): Promise<void> {
     const kube = this.api.connect('installer');
-    await provideInputs(kube, this.nodes, this.keys, new Date(this.time.nowMs));
+    const { names } = this.#options;
+    await provideInputs(kube, this.nodes, this.keys, new Date(this.time.nowMs), { ...given, names });
     for (const { name } of this.nodes) await kube.create(PODS, podWithRootCa(name));
     for (const kubelet of this.kubelets) kubelet.start();
     for (const component of this.#components) component.start();
@@ -288,6 +297,18 @@ export class Cluster {
 /** The first of several processes has the name of the operator, the others a number behind. */
 export function instanceName(operator: string, index: number): string {
   return index === 0 ? operator : `${operator} (${index + 1})`;
+}
+
+function machinesOf({ controlPlane = 3, workers = 2 }: ClusterOptions): Machine[] {
+  const machine = (name: string, index: number, isControlPlane: boolean) => ({
+    name: `${name}-${index}`,
+    address: `10.0.${isControlPlane ? 0 : 1}.${index + 1}`,
+    isControlPlane,
+  });
+  return [
+    ...Array.from({ length: controlPlane }, (_, index) => machine('master', index, true)),
+    ...Array.from({ length: workers }, (_, index) => machine('worker', index, false)),
+  ];
 }
 
 /** The real certificate writer of a node, on a disk in memory. */

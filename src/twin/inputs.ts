@@ -2,9 +2,11 @@ import { createPublicKey } from 'node:crypto';
 import { dump } from 'js-yaml';
 import { BUNDLE_KEY } from '../certrotation/bundle.ts';
 import { BOOTSTRAP_KUBECONFIG, KUBELET, LIVE_KUBECONFIG } from '../daemon/certificates/paths.ts';
+import { createIfMissing } from '../kube/create-if-missing.ts';
 import { days } from '../kube/duration.ts';
+import { getIfPresent } from '../kube/get.ts';
 import type { Kube } from '../kube/port.ts';
-import { CONFIG_MAPS, NAMESPACES, NODES } from '../kube/resource.ts';
+import { CONFIG_MAPS, type KubeObject, keyOf, NAMESPACES, NODES, type Resource } from '../kube/resource.ts';
 import { formatRfc3339 } from '../kube/time.ts';
 import { ensureCluster } from '../kube-apiserver/ensure-cluster.ts';
 import { ETCD_NAMESPACE, MANAGED_NAMESPACE } from '../kube-apiserver/namespaces.ts';
@@ -22,47 +24,80 @@ export const INTERNAL_NAME = 'api-int.twin.example.com';
 /** Nobody renews what these sign: kube-controller-manager's part is not in the twin. */
 const OUTLIVES_EVERYTHING_MS = days(365 * 200);
 
-/** What the installer and those operators would put into a cluster that are not in the twin. */
-export async function provideInputs(kube: Kube, nodes: readonly TwinNode[], keys: Keys, now: Date): Promise<void> {
+/** What stands in a twin for what cannot be made up: where the API is, and who signs the certificates of kubelets. */
+export interface Given {
+  readonly names?: ApiNames | undefined;
+  readonly kubeletSigner?: CertificateAndKey | undefined;
+}
+
+/** The names of the API's load balancers. */
+export interface ApiNames {
+  readonly external: string;
+  readonly internal: string;
+}
+
+export const TWIN_NAMES: ApiNames = { external: EXTERNAL_NAME, internal: INTERNAL_NAME };
+
+/** What the installer and those operators would put into a cluster that are not in the twin. What is there already stays. */
+export async function provideInputs(
+  kube: Kube,
+  nodes: readonly TwinNode[],
+  keys: Keys,
+  now: Date,
+  { names = TWIN_NAMES, kubeletSigner }: Given = {},
+): Promise<void> {
   for (const name of ['default', 'kube-system', MCO_NAMESPACE, ETCD_NAMESPACE])
-    await kube.create(NAMESPACES, { metadata: { name } });
+    await createIfMissing(kube, NAMESPACES, { metadata: { name } });
   await ensureCluster(kube);
   const topology =
     nodes.filter(({ isControlPlane }) => isControlPlane).length === 1 ? 'SingleReplica' : 'HighlyAvailable';
-  const infrastructure = await kube.create(INFRASTRUCTURES, {
+  await provide(kube, INFRASTRUCTURES, {
     metadata: CLUSTER,
     spec: { platformSpec: { type: 'None' } },
-  });
-  await kube.updateStatus(INFRASTRUCTURES, {
-    ...infrastructure,
     status: {
-      apiServerURL: `https://${EXTERNAL_NAME}:6443`,
-      apiServerInternalURI: `https://${INTERNAL_NAME}:6443`,
+      apiServerURL: `https://${names.external}:6443`,
+      apiServerInternalURI: `https://${names.internal}:6443`,
       controlPlaneTopology: topology,
       platform: 'None',
       platformStatus: { type: 'None' },
     },
   });
-  await kube.create(AUTHENTICATIONS, { metadata: CLUSTER, spec: { type: 'None' } });
-  const network = await kube.create(NETWORKS, { metadata: CLUSTER, spec: {} });
-  await kube.updateStatus(NETWORKS, {
-    ...network,
+  await createIfMissing(kube, AUTHENTICATIONS, { metadata: CLUSTER, spec: { type: 'None' } });
+  await provide(kube, NETWORKS, {
+    metadata: CLUSTER,
+    spec: {},
     status: { serviceNetwork: ['172.30.0.0/16'], clusterNetwork: [{ cidr: '10.128.0.0/14', hostPrefix: 23 }] },
   });
   const issuing = { keys, now, lifetimeMs: OUTLIVES_EVERYTHING_MS, algorithm: 'Ed25519' } as const;
-  const csrSigner = await issueSigner({ ...issuing, commonName: 'kube-csr-signer' });
-  await kube.create(CONFIG_MAPS, bundle(MANAGED_NAMESPACE, 'csr-controller-ca', csrSigner));
+  const csrSigner = kubeletSigner ?? (await issueSigner({ ...issuing, commonName: 'kube-csr-signer' }));
+  await createIfMissing(kube, CONFIG_MAPS, bundle(MANAGED_NAMESPACE, 'csr-controller-ca', csrSigner));
   const key = createPublicKey(await keys.generate('Ed25519')).export({ format: 'pem', type: 'spki' });
-  await kube.create(CONFIG_MAPS, {
+  await createIfMissing(kube, CONFIG_MAPS, {
     metadata: { namespace: MANAGED_NAMESPACE, name: 'sa-token-signing-certs' },
     data: { 'service-account-001.pub': key.toString() },
   });
-  for (const node of nodes) await provideNode(kube, node, csrSigner, issuing);
+  for (const node of nodes) await provideNode(kube, node, csrSigner, issuing, names);
+}
+
+/** Makes an object with its status where there is none. */
+async function provide<T extends KubeObject & { status?: unknown }>(
+  kube: Kube,
+  resource: Resource<T>,
+  object: T,
+): Promise<void> {
+  if ((await getIfPresent(kube, resource, keyOf(object))) !== undefined) return;
+  await kube.updateStatus(resource, { ...(await kube.create(resource, object)), status: object.status });
 }
 
 type Issuing = Parameters<typeof issueSigner>[0] extends infer T ? Omit<T & object, 'commonName'> : never;
 
-async function provideNode(kube: Kube, node: TwinNode, signer: CertificateAndKey, issuing: Issuing): Promise<void> {
+async function provideNode(
+  kube: Kube,
+  node: TwinNode,
+  signer: CertificateAndKey,
+  issuing: Issuing,
+  { internal }: ApiNames,
+): Promise<void> {
   const { name, address, disk, isControlPlane } = node;
   const user = { name: `system:node:${name}`, groups: ['system:nodes'] };
   const client = await issueClient({ ...issuing, signer, user });
@@ -74,21 +109,18 @@ async function provideNode(kube: Kube, node: TwinNode, signer: CertificateAndKey
     apiVersion: 'v1',
     kind: 'Config',
     'current-context': 'kubelet',
-    clusters: [{ name: 'local', cluster: { server: `https://${INTERNAL_NAME}:6443` } }],
+    clusters: [{ name: 'local', cluster: { server: `https://${internal}:6443` } }],
     contexts: [{ name: 'kubelet', context: { cluster: 'local', user: 'kubelet' } }],
     users: [{ name: 'kubelet', user: { 'client-certificate': '/var/lib/kubelet/pki/kubelet-client-current.pem' } }],
   });
   for (const path of [BOOTSTRAP_KUBECONFIG, LIVE_KUBECONFIG]) disk.write(path, kubeconfig, 0o600);
   const role = isControlPlane ? 'master' : 'worker';
-  const stored = await kube.create(NODES, {
+  await provide(kube, NODES, {
     metadata: {
       name,
       labels: { [`node-role.kubernetes.io/${role}`]: '', 'kubernetes.io/os': 'linux' },
       annotations: { [CURRENT_CONFIG]: `rendered-${role}` },
     },
-  });
-  await kube.updateStatus(NODES, {
-    ...stored,
     status: {
       addresses: [{ type: 'InternalIP', address }],
       conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: formatRfc3339(issuing.now) }],
