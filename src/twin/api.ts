@@ -28,17 +28,33 @@ export interface Write {
   readonly after: KubeObject | undefined;
 }
 
-/** What becomes of one call of one component; thrown errors are its answer. `after`: the call is carried out, and its answer is lost. */
+/**
+ * What becomes of one call of one component; thrown errors are its answer. `after`: the call is carried out, and its answer is lost;
+ * `onDone`: told when it is carried out, before the answer.
+ */
 export interface Weather {
   call(call: { readonly by: string; readonly verb: string; readonly resource: Resource; readonly name: string }): {
     readonly before?: Error | undefined;
     readonly after?: Error | undefined;
+    readonly onDone?: (() => void) | undefined;
   };
-  /** How long events of a watch that begins now are under way, in milliseconds. Undefined: the watch falls silent for ever. */
-  watch(by: string): { delayMs(): number | undefined };
+  /** What becomes of the events of a watch that begins now. */
+  watch(by: string): WatchWay;
+  /** How many changes old a list is that somebody gets. */
+  changesBehind(by: string): number;
 }
 
-const GOOD_WEATHER: Weather = { call: () => ({}), watch: () => ({ delayMs: () => 0 }) };
+/** The way of a watch. */
+export interface WatchWay {
+  /** How long the next event is under way, and whether it comes twice. `breaks`: the watch ends, with it; `silent`: it falls silent for ever. */
+  next(): { readonly delayMs: number; readonly isTwice: boolean } | 'breaks' | 'silent';
+}
+
+const GOOD_WEATHER: Weather = {
+  call: () => ({}),
+  watch: () => ({ next: () => ({ delayMs: 0, isTwice: false }) }),
+  changesBehind: () => 0,
+};
 
 /** How many changes a watch can be resumed from. */
 const LONGEST_HISTORY = 4096;
@@ -85,6 +101,19 @@ export class Api {
   /** Something has changed that is not stored here. */
   stir(): void {
     this.#time.changed();
+  }
+
+  /** What a list was so many changes ago, as a server answers that lags behind. */
+  allBehind(resource: Resource, selection: Selection, changes: number): { items: KubeObject[]; revision: number } {
+    const undone = this.#history.slice(-changes);
+    const objects = new Map(this.#objects.get(bucketOf(resource)));
+    for (const { bucket, before, object } of undone.toReversed()) {
+      if (bucket !== bucketOf(resource)) continue;
+      if (before === undefined) objects.delete(idOf(keyOf(object)));
+      else objects.set(idOf(keyOf(before)), before);
+    }
+    const revision = (undone[0]?.revision ?? this.#revision + 1) - 1;
+    return { items: [...objects.values()].filter(object => selects(selection, object)), revision };
   }
 
   /** Forgets how it came to now: watches that are resumed from before get 410. */
@@ -296,7 +325,7 @@ class Watcher {
   readonly #time: Time;
   readonly #bucket: string;
   readonly #selection: Selection;
-  readonly #way: { delayMs(): number | undefined };
+  readonly #way: WatchWay;
   readonly #onEnd: () => void;
   readonly #waiting: WatchEvent<KubeObject>[] = [];
   #arrivesMs = 0;
@@ -304,13 +333,7 @@ class Watcher {
   #wake = () => {};
   isOver = false;
 
-  constructor(
-    time: Time,
-    bucket: string,
-    selection: Selection,
-    way: { delayMs(): number | undefined },
-    onEnd: () => void,
-  ) {
+  constructor(time: Time, bucket: string, selection: Selection, way: WatchWay, onEnd: () => void) {
     this.#time = time;
     this.#bucket = bucket;
     this.#selection = selection;
@@ -325,12 +348,17 @@ class Watcher {
     if (!isIn && !wasIn) return;
     // An object that leaves a selection is deleted for whoever watches the selection.
     const seen = isIn ? (wasIn || type !== 'MODIFIED' ? type : 'ADDED') : 'DELETED';
-    const delayMs = this.#way.delayMs();
-    if (delayMs === undefined) {
-      this.#isSilent = true;
-      return;
+    const way = this.#way.next();
+    if (way === 'silent') this.#isSilent = true;
+    else if (way === 'breaks') this.end();
+    else {
+      const event = { type: seen, object };
+      this.#sendOff(event, way.delayMs);
+      if (way.isTwice) this.#sendOff(event, way.delayMs);
     }
-    const event = { type: seen, object };
+  }
+
+  #sendOff(event: WatchEvent<KubeObject>, delayMs: number): void {
     this.#arrivesMs = Math.max(this.#arrivesMs, this.#time.nowMs + delayMs);
     const leftMs = this.#arrivesMs - this.#time.nowMs;
     if (leftMs <= 0) this.#arrive(event);
@@ -378,10 +406,14 @@ class Connection implements Kube {
   }
 
   list<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<ObjectList<T>> {
-    return this.#call('list', resource, '', () => ({
-      items: this.#api.all(resource, options),
-      metadata: { resourceVersion: String(this.#api.revision) },
-    }));
+    const changes = this.#api.weather.changesBehind(this.#by);
+    return this.#call('list', resource, '', () => {
+      const { items, revision } =
+        changes > 0
+          ? this.#api.allBehind(resource, options, changes)
+          : { items: this.#api.all(resource, options), revision: this.#api.revision };
+      return { items: items as T[], metadata: { resourceVersion: String(revision) } };
+    });
   }
 
   async *watch<T extends KubeObject>(
@@ -448,6 +480,8 @@ class Connection implements Kube {
       throw failure;
     }
     const answer = work();
+    fate.onDone?.();
+    this.#assertAlive();
     if (fate.after !== undefined) throw fate.after;
     return answer;
   }

@@ -187,7 +187,10 @@ export class Cluster {
       ),
       ...this.nodes.map(one => agentOf(world, one, network)),
     ];
-    for (const one of this.nodes) this.#beginOthers(one);
+    for (const one of this.nodes) {
+      this.#beginPod(one);
+      this.#beginAdministrator(one);
+    }
   }
 
   /** As many processes as there are to be, of which one works at a time. */
@@ -237,14 +240,20 @@ export class Cluster {
   /** It comes back as it was: its disk has waited. */
   powerOn(node: TwinNode): void {
     node.isOn = true;
-    this.#beginOthers(node);
+    this.#beginAdministrator(node);
+    void this.volumes.mount(node).then(() => this.#beginPod(node));
     this.kubelets[this.nodes.indexOf(node)]?.powerOn();
     this.component(`agent on ${node.name}`).start();
     this.changed();
   }
 
-  #beginOthers(node: TwinNode): void {
+  #beginPod(node: TwinNode): void {
+    if (!node.isOn || node.others.has('pod')) return;
     node.others.set('pod', node.begin());
+    this.changed();
+  }
+
+  #beginAdministrator(node: TwinNode): void {
     if (node.isControlPlane) node.others.set('node administrator', node.begin());
   }
 

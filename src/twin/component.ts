@@ -74,6 +74,14 @@ export class Component {
     this.#beginLater(comesBackMs);
   }
 
+  /** Another instance takes over while this one is in the middle of its work; returns what ends this one. */
+  takeOver(): () => void {
+    const before = this.#life;
+    this.#life = undefined;
+    this.#begin();
+    return () => before?.abort(new Error('is not the leader any more'));
+  }
+
   #begin(): void {
     const { time, api } = this.#world;
     const life = new AbortController();

@@ -17,6 +17,8 @@ export interface Refusal {
   readonly code: string;
   /** What is shown, and by whom it is signed. */
   readonly shown: string;
+  /** The same for those who judge it: from when until when it is good, and the name of who signed it. */
+  readonly shownFacts: { readonly beginsMs: number; readonly endsMs: number; readonly issuer: string };
 }
 
 export interface Look {
@@ -74,6 +76,11 @@ export class Edges {
             reason: verdict.answer.reason,
             code: verdict.answer.code,
             shown: leaf === undefined ? 'nothing' : `${leaf.subject.commonName} of ${leaf.issuer.commonName}`,
+            shownFacts: {
+              beginsMs: leaf?.notBefore.getTime() ?? 0,
+              endsMs: leaf?.notAfter.getTime() ?? 0,
+              issuer: leaf?.issuer.commonName ?? '',
+            },
           });
         }
       }

@@ -7,5 +7,3 @@ export interface Excuses {
   /** Whether a machine is down for a reason that is not ours. */
   isOff(node: string, nowMs: number): boolean;
 }
-
-export const NO_EXCUSES: Excuses = { whyRefused: () => undefined, isOff: () => false };

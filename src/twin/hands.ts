@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import { seconds } from '../kube/duration.ts';
+import { certificatesIn } from '../pki/pem.ts';
 import type { Takes } from '../trust/graph.ts';
 import type { Texts } from '../trust/material.ts';
 import type { Disk } from './disk.ts';
@@ -53,7 +54,7 @@ export class Hands {
         if (this.isOver) return;
         const texts = this.#read(files);
         // What cannot be read is not taken: the last good content stays.
-        if (texts !== undefined) kept.texts = texts;
+        if (texts !== undefined && !isWorse(texts, kept.texts)) kept.texts = texts;
         this.#onChange();
       });
     }
@@ -77,6 +78,12 @@ interface Kept {
   /** Of the disk, when it was read. */
   version: number;
   isReloading: boolean;
+}
+
+/** Where certificates were there are none that could be read. */
+function isWorse(after: Texts, before: Texts | undefined): boolean {
+  const count = (texts: Texts) => certificatesIn(Object.values(texts).join('\n')).length;
+  return before !== undefined && count(after) === 0 && count(before) > 0;
 }
 
 function isSame(a: Texts | undefined, b: Texts | undefined): boolean {

@@ -60,7 +60,7 @@ export function kubeApiserverOn({ world, node, regeneration }: KubeApiserverPart
       processes: [KUBE_APISERVER, CERT_SYNCER, CERT_REGENERATION, CHECK_ENDPOINTS, WATCH_TERMINATION],
       begin(_pod, ready) {
         for (const program of programs) program.start();
-        void world.time.after(READY_MS).then(() => ready(true));
+        void world.time.after(READY_MS * node.slowness).then(() => ready(true));
         return {
           end: () => {
             for (const program of programs) program.stop();

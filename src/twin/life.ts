@@ -1,7 +1,7 @@
 import { days, minutes } from '../kube/duration.ts';
 import { type Broken, Cluster, START } from './cluster.ts';
-import { type Excuses, NO_EXCUSES } from './excuses.ts';
-import { type Fault, Faults } from './fault.ts';
+import type { Fault } from './fault.ts';
+import { Faults } from './faults.ts';
 import { Invariants, type Violation } from './invariants.ts';
 
 export interface LifeOptions {
@@ -70,8 +70,7 @@ export async function live(options: LifeOptions): Promise<Life> {
   });
   const beginMs = START.getTime() + BRING_UP_MS;
   const faults = new Faults(cluster, plan);
-  const excuses: Excuses = plan.length === 0 ? NO_EXCUSES : faults;
-  const invariants = new Invariants(cluster, excuses);
+  const invariants = new Invariants(cluster, faults.inevitable);
   let looks = 0;
   let checked = 0;
   const sofar = (): LifeSoFar => ({

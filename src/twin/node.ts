@@ -35,6 +35,8 @@ export class TwinNode {
   readonly #locks = new Map<string, Promise<void>>();
   /** Machines that are off run nothing. */
   isOn = true;
+  /** How many times as long programs need to start and to stop. */
+  slowness = 1;
   /** The kubelet's hands while it runs. */
   kubelet: Hands | undefined;
   /** By the name of the static pod. */

@@ -69,7 +69,7 @@ export class StaticPods {
   async #stop(name: string, pod: RunningPod, signal: AbortSignal): Promise<void> {
     pod.isReady = false;
     this.#world.tell(`${name} on ${this.#node.name} stops, revision ${pod.revision}`);
-    await this.#world.time.after(STOP_MS, signal).catch(() => {});
+    await this.#world.time.after(STOP_MS * this.#node.slowness, signal).catch(() => {});
     // It may have lost power meanwhile.
     if (this.#node.pods.get(name) === pod) this.#end(name, pod, 'stopped');
     this.#world.time.changed();
@@ -83,7 +83,7 @@ export class StaticPods {
   }
 
   async #start(name: string, text: string, manifest: Pod, signal: AbortSignal): Promise<void> {
-    await this.#world.time.after(START_MS, signal).catch(() => {});
+    await this.#world.time.after(START_MS * this.#node.slowness, signal).catch(() => {});
     if (signal.aborted) return;
     const revision = manifest.metadata?.labels?.['revision'] ?? '0';
     const operand = this.#operands[name];

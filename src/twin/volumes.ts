@@ -34,6 +34,18 @@ export class Volumes {
     }
   }
 
+  /** A pod begins with what the API has at that moment: its kubelet mounts its volumes before. */
+  async mount(node: TwinNode): Promise<void> {
+    const kube = this.#api.connect(`volumes on ${node.name}`);
+    for (;;) {
+      const found = node.kubelet && (await kube.get(CONFIG_MAPS, ROOT_CA).catch(() => undefined));
+      const content = found?.data?.['ca.crt'];
+      if (content !== undefined) return node.disk.write(FILE, content);
+      await this.#time.after(AGAIN_MS);
+      if (!node.isOn) return;
+    }
+  }
+
   async #sync(node: TwinNode): Promise<void> {
     this.#isSyncing.add(node.name);
     const isFirst = node.disk.text(FILE) === undefined;

@@ -46,16 +46,17 @@ export async function liveAll({ requests, stopped, onTold, onProgress }: LivesOp
         thread.postMessage(request, []);
       };
       thread.on('message', (message: LifeMessage) => {
-        const known = reports.get(seed);
         switch (message.kind) {
           case 'told':
             return onTold(message.lines);
           case 'day':
             reports.set(seed, { seed, sofar: message.sofar, life: undefined, story: undefined });
             return onProgress([...reports.values()], undefined);
+          case 'broken':
+            waiting.length = 0;
+            return void reports.set(seed, { seed, sofar: message.life, life: message.life, story: undefined });
           case 'shrinking': {
             const { lives, faults, days } = message;
-            waiting.length = 0;
             const left = `${faults} fault${faults === 1 ? '' : 's'} in ${days} day${days === 1 ? '' : 's'}`;
             return onProgress(
               [...reports.values()],
@@ -65,7 +66,6 @@ export async function liveAll({ requests, stopped, onTold, onProgress }: LivesOp
           case 'lived':
             reports.set(seed, { seed, sofar: message.life, life: message.life, story: message.story });
             onProgress([...reports.values()], undefined);
-            if (known !== undefined && message.story !== undefined) waiting.length = 0;
             return next();
         }
       });

@@ -107,7 +107,7 @@ function progressText(reports: readonly LifeReport[], wholeMs: number): string {
 }
 
 function documentOf(reports: readonly LifeReport[]) {
-  const isBroken = reports.some(({ story }) => story !== undefined);
+  const isBroken = reports.some(({ life }) => (life?.violations.length ?? 0) > 0);
   const lives = reports.map(({ seed, sofar, life, story }) => ({
     seed,
     ...sofar,

@@ -1,5 +1,6 @@
 import { days } from '../../kube/duration.ts';
 import type { LifeReport } from './lives.ts';
+import type { BrokenStory } from './worker.ts';
 
 export interface Asked {
   readonly seed: string;
@@ -18,24 +19,31 @@ export function twinText(reports: readonly LifeReport[], asked: Asked): string {
   const seconds = `${asked.seconds < 10 ? asked.seconds.toFixed(1) : counted(Math.round(asked.seconds))} s`;
   const when = asked.isStopped ? ', stopped by you' : '';
   const seen = `${number(total.handOvers, 'hand-over')}, ${counted(total.checked)} sides of connections verified`;
-  const bad = reports.find(({ story }) => story !== undefined);
+  const bad = reports.find(({ life }) => (life?.violations.length ?? 0) > 0);
   const faults = asked.hasFaults
     ? `${number(total.faults, 'fault')}, ${number(total.inevitable, 'refusal')} that they made inevitable; `
     : '';
-  if (bad?.story === undefined) {
+  if (bad === undefined) {
     const which =
       asked.lives === 1 ? `seed ${asked.seed}` : `${counted(reports.length)} lives, seeds ${seedsText(asked)}`;
     return `nobody was refused in ${yearsText(total.livedMs)}: ${faults}${seconds}${when}\n${which}: ${seen}\n`;
   }
   const { seed, life, story } = bad;
   const [first] = life?.violations ?? [];
-  const lines = story.lines.map((line, index) => `${String(index + 1).padStart(2)}. ${line}\n`).join('');
   return (
     `broken after ${yearsText(total.livedMs)}: ${first?.rule}: ${first?.what}\n` +
-    `the shortest story of it (${number(story.faults, 'fault')}, ${number(story.days, 'day')}; ${number(story.lives, 'life', 'lives')} to find it):\n` +
-    lines +
+    storyText(story) +
     `all of it again: rotunda twin ${asked.again} --seed ${seed} --trace\n` +
     `${faults}${seen}; ${seconds}${when}\n`
+  );
+}
+
+function storyText(story: BrokenStory | undefined): string {
+  if (story === undefined) return 'there was no time to look for the shortest story of it\n';
+  const { lines, faults, days: inDays, lives } = story;
+  return (
+    `the shortest story of it (${number(faults, 'fault')}, ${number(inDays, 'day')}; ${number(lives, 'life', 'lives')} to find it):\n` +
+    lines.map((line, index) => `${String(index + 1).padStart(2)}. ${line}\n`).join('')
   );
 }
 

@@ -23,6 +23,8 @@ export type LifeMessage =
   | { readonly kind: 'day'; readonly sofar: LifeSoFar }
   | { readonly kind: 'told'; readonly lines: readonly string[] }
   | { readonly kind: 'shrinking'; readonly lives: number; readonly faults: number; readonly days: number }
+  /** Something was broken; the story follows. */
+  | { readonly kind: 'broken'; readonly life: Life }
   | { readonly kind: 'lived'; readonly life: Life; readonly story: BrokenStory | undefined };
 
 const MOST_LINES_AT_ONCE = 500;
@@ -39,7 +41,7 @@ async function liveThrough({ faultsPerMonth, isTraced, ...request }: LifeRequest
   };
   const options: LifeOptions = {
     ...request,
-    ...(faultsPerMonth === undefined ? {} : { faults: faultsOf(request.seed, request.days, faultsPerMonth) }),
+    ...(faultsPerMonth === undefined ? {} : { faults: faultsOf(request.seed, request.days, faultsPerMonth, request) }),
   };
   const life = await live({
     ...options,
@@ -58,6 +60,7 @@ async function liveThrough({ faultsPerMonth, isTraced, ...request }: LifeRequest
   });
   flush();
   if (life.violations.length === 0) return post({ kind: 'lived', life, story: undefined });
+  post({ kind: 'broken', life });
   const shrunk = await shrink(options, life, {
     onLife: (lives, faults, days) => post({ kind: 'shrinking', lives, faults, days }),
   });
