@@ -64,7 +64,7 @@ const REFUSALS: readonly [string, ReleaseQuestion, RegExp][] = [
   [
     'new keys of service accounts',
     question({ status: status({ serviceAccount: family('Distributing') }) }),
-    /^The keys of service accounts are being replaced/,
+    /^The keys of service accounts are being replaced \(Distributing: why\): wait .* rotunda rotate sa --retire/,
   ],
   [
     'a round, by what the operator says',
@@ -89,6 +89,14 @@ const REFUSALS: readonly [string, ReleaseQuestion, RegExp][] = [
       nodes: [{ name: 'a', report: report({ signers: { ca: { cas: [CA], key: 'none' } } }), isControlPlane: true }],
     }),
     /^The key of ca is on no node, only in Secret rotunda-pki\/ca/,
+  ],
+  [
+    'a key of service accounts that is nowhere else',
+    question({
+      nodes: [{ name: 'a', report: report({ serviceAccount: { accepts: [CA] } }), isControlPlane: true }],
+      secrets: [{ name: 'service-account-keys', hasKey: false }],
+    }),
+    /^The key of service accounts is on no node, only in Secret rotunda-pki\/service-account-keys/,
   ],
 ];
 
