@@ -53,7 +53,7 @@ export class ClusterLoad {
     };
     this.#asking = Promise.all([
       this.#kubelets.run(nodes, kubeletBehind(access), signal),
-      this.#etcd.run(members, memberOf, signal),
+      this.#etcd.run(members, node => cluster.unlessByHand(() => memberOf(node)), signal),
       new Asking('lease').run(nodes, renewalsIn(cluster, renewed), signal),
     ]);
   }
