@@ -1,4 +1,4 @@
-import { days } from '../kube/duration.ts';
+import { days, minutes } from '../kube/duration.ts';
 import { START } from './cluster.ts';
 import type { Refusal } from './edges.ts';
 import type { Violation } from './invariants.ts';
@@ -24,9 +24,9 @@ export async function storyOf(options: LifeOptions): Promise<string[]> {
   const about = wordsOf(first);
   const before = told.filter(({ atMs, what }) => atMs <= first.atMs && !what.startsWith('BROKEN'));
   const faults = before.filter(({ what }) => /^(?:FAULT|over): /.test(what));
-  const matters = before.filter(({ what }) => isAbout(what, about));
+  const matters = before.filter(({ atMs, what }) => atMs > BROUGHT_UP_MS && isAbout(what, about));
   const ending = endingOf(life.violations.filter(({ atMs, rule }) => atMs === first.atMs && rule === first.rule));
-  const rule = ruleOf(matters);
+  const rule = ruleOf(before.filter(({ what }) => isAbout(what, about) || what.includes('TargetUpdateRequired')));
   const left = MOST_LINES - 1 - ending.length - (rule === undefined ? 0 : 1);
   const chosen = chosenOf(faults, matters, left).map(
     ({ atMs, what }) => `${dayText(atMs)}  ${what.replace(/^FAULT: /, '')}`,
@@ -38,6 +38,9 @@ export async function storyOf(options: LifeOptions): Promise<string[]> {
     ...(rule === undefined ? [] : [`allowed by: ${rule}`]),
   ].map(line => (line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE - 1)}…` : line));
 }
+
+/** What happens while a cluster comes up is the same in every story. */
+const BROUGHT_UP_MS = START.getTime() + minutes(10);
 
 interface Told {
   readonly atMs: number;
@@ -92,8 +95,10 @@ const RULES: readonly (readonly [RegExp, string])[] = [
     /SignerInUseChanged.*everybody who verifies has loaded it/,
     'HO-2: the operator held receipts of everybody who verifies',
   ],
-  [/SignerUpdateRequired/, 'S-4 and T-8: a signer is replaced when it is due, and signs when its time has come'],
-  [/CABundleUpdateRequired/, 'HO-3: a CA left the bundle'],
+  [
+    /TargetUpdateRequired/,
+    'T-8: a leaf that is due or asked for is signed by the signer in use, whoever has loaded it',
+  ],
 ];
 
 function ruleOf(matters: readonly Told[]): string | undefined {
