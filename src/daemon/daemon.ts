@@ -46,6 +46,8 @@ export interface MachineConfigDaemonOptions {
   readonly registry?: Registry | undefined;
   /** Where the kubelet is asked how it is; not at all when absent. */
   readonly kubeletHealthz?: string | undefined;
+  /** How servers are looked at; over TLS when absent. */
+  readonly shakeHands?: typeof shakeHands | undefined;
   /** Called whenever the node has come where it should be. */
   readonly atRest?: (() => void) | undefined;
 }
@@ -152,7 +154,7 @@ async function run(
     log,
     events: events.ofNode,
     caches,
-    shakeHands,
+    shakeHands: options.shakeHands ?? shakeHands,
     restartTurn: new RestartTurn({ kube: nodeKube, files: host.files, nodeName, clock, log }),
     metrics: ofController?.('CertificateWriter'),
     onProblems(problems) {

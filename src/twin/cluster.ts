@@ -5,6 +5,7 @@ import { OPERATOR_LEASE as ETCD_LEASE } from '../etcd/names.ts';
 import { profileLater } from '../etcd/profile.ts';
 import type { HandOverMode } from '../hand-over/sync.ts';
 import { observed } from '../host/memory.ts';
+import { seconds } from '../kube/duration.ts';
 import type { RecordedEvent } from '../kube/events.ts';
 import { PODS } from '../kube/resource.ts';
 import { OPERATOR_LEASE as KUBE_APISERVER_LEASE } from '../kube-apiserver/namespaces.ts';
@@ -26,6 +27,7 @@ import { kubeApiserverOn } from './kube-apiserver.ts';
 import { Kubelet } from './kubelet.ts';
 import { asLeader } from './leader.ts';
 import { runCertificatePath } from './machine-config.ts';
+import { machineConfigComponents, wholeAgentOf } from './machines.ts';
 import { runManagersOperator } from './managers.ts';
 import { Materials } from './material.ts';
 import { Network } from './network.ts';
@@ -49,6 +51,11 @@ export interface ClusterOptions {
   readonly operatorInstances?: number | undefined;
   /** Whether `cert-regeneration-controller` runs beside each kube-apiserver; true unless told otherwise. */
   readonly regenerates?: boolean | undefined;
+  /**
+   * Whether the real machine-config operator, controllers and agents configure the nodes, with drains and reboots; else only the
+   * certificates come to them, which costs less.
+   */
+  readonly updatesNodes?: boolean | undefined;
   readonly leavesLullsOut?: boolean | undefined;
   /** What is put in the place of a real part, to see whether the twin would notice: only tests do that. */
   readonly broken?: Broken | undefined;
@@ -70,6 +77,10 @@ export interface Broken {
 }
 
 export const START: Date = new Date('2026-01-01T00:00:00Z');
+
+/** What a machine needs to end, and to begin again. */
+const SHUTDOWN_MS = seconds(2);
+const BOOT_MS = seconds(90);
 
 /** The component that rotates. */
 export const OPERATOR = 'kube-apiserver-operator';
@@ -175,7 +186,9 @@ export class Cluster {
           signal,
         ),
       ),
-      new Component(world, 'machine-config-operator', runCertificatePath),
+      ...(options.updatesNodes === true
+        ? machineConfigComponents(world, this.keys)
+        : [new Component(world, 'machine-config-operator', runCertificatePath)]),
       new Component(world, 'kube-controller-manager', runControllerManager),
       new Component(world, 'operators of managers', (tools, signal) =>
         runManagersOperator(
@@ -185,7 +198,16 @@ export class Cluster {
           signal,
         ),
       ),
-      ...this.nodes.map(one => agentOf(world, one, network)),
+      ...this.nodes.map(one =>
+        options.updatesNodes === true
+          ? wholeAgentOf(world, {
+              node: one,
+              network,
+              apiServerUrl: `https://${names.internal}:6443`,
+              reboot: why => this.#reboot(one, why),
+            })
+          : agentOf(world, one, network),
+      ),
     ];
     for (const one of this.nodes) {
       this.#beginPod(one);
@@ -221,7 +243,11 @@ export class Cluster {
   async begin(given: Pick<Given, 'kubeletSigner'> = {}): Promise<void> {
     const kube = this.api.connect('installer');
     const { names } = this.#options;
-    await provideInputs(kube, this.nodes, this.keys, new Date(this.time.nowMs), { ...given, names });
+    await provideInputs(kube, this.nodes, this.keys, new Date(this.time.nowMs), {
+      ...given,
+      names,
+      hasConfigs: this.#options.updatesNodes !== true,
+    });
     for (const { name } of this.nodes) await kube.create(PODS, podWithRootCa(name));
     for (const kubelet of this.kubelets) kubelet.start();
     for (const component of this.#components) component.start();
@@ -245,6 +271,17 @@ export class Cluster {
     this.kubelets[this.nodes.indexOf(node)]?.powerOn();
     this.component(`agent on ${node.name}`).start();
     this.changed();
+  }
+
+  /** A machine goes down in good order, and is back after a while. */
+  #reboot(node: TwinNode, why: string): void {
+    this.tell(`${node.name} reboots: ${why}`);
+    void this.time.after(SHUTDOWN_MS).then(async () => {
+      if (!node.isOn) return;
+      this.powerOff(node);
+      await this.time.after(BOOT_MS);
+      this.powerOn(node);
+    });
   }
 
   #beginPod(node: TwinNode): void {

@@ -28,6 +28,8 @@ const OUTLIVES_EVERYTHING_MS = days(365 * 200);
 export interface Given {
   readonly names?: ApiNames | undefined;
   readonly kubeletSigner?: CertificateAndKey | undefined;
+  /** Whether nodes say that they have the config of their pool; false where agents find that out. */
+  readonly hasConfigs?: boolean | undefined;
 }
 
 /** The names of the API's load balancers. */
@@ -44,7 +46,7 @@ export async function provideInputs(
   nodes: readonly TwinNode[],
   keys: Keys,
   now: Date,
-  { names = TWIN_NAMES, kubeletSigner }: Given = {},
+  { names = TWIN_NAMES, kubeletSigner, hasConfigs = true }: Given = {},
 ): Promise<void> {
   for (const name of ['default', 'kube-system', MCO_NAMESPACE, ETCD_NAMESPACE])
     await createIfMissing(kube, NAMESPACES, { metadata: { name } });
@@ -76,7 +78,7 @@ export async function provideInputs(
     metadata: { namespace: MANAGED_NAMESPACE, name: 'sa-token-signing-certs' },
     data: { 'service-account-001.pub': key.toString() },
   });
-  for (const node of nodes) await provideNode(kube, node, csrSigner, issuing, names);
+  for (const node of nodes) await provideNode(kube, node, csrSigner, { ...issuing, hasConfigs }, names);
 }
 
 /** Makes an object with its status where there is none. */
@@ -95,7 +97,7 @@ async function provideNode(
   kube: Kube,
   node: TwinNode,
   signer: CertificateAndKey,
-  issuing: Issuing,
+  issuing: Issuing & { readonly hasConfigs: boolean },
   { internal }: ApiNames,
 ): Promise<void> {
   const { name, address, disk, isControlPlane } = node;
@@ -119,7 +121,7 @@ async function provideNode(
     metadata: {
       name,
       labels: { [`node-role.kubernetes.io/${role}`]: '', 'kubernetes.io/os': 'linux' },
-      annotations: { [CURRENT_CONFIG]: `rendered-${role}` },
+      annotations: issuing.hasConfigs ? { [CURRENT_CONFIG]: `rendered-${role}` } : {},
     },
     status: {
       addresses: [{ type: 'InternalIP', address }],

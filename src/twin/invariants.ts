@@ -7,6 +7,7 @@ import type { Cluster } from './cluster.ts';
 import type { Look, Refusal } from './edges.ts';
 import { EtcdInvariants, sickInEtcd } from './etcd-invariants.ts';
 import type { Excuses } from './excuses.ts';
+import { brokenInPools } from './machine-invariants.ts';
 
 /** Something that must never be true, and was. */
 export interface Violation {
@@ -43,6 +44,9 @@ export class Invariants {
     this.#checkRefusals(look.refusals);
     this.#checkServers();
     for (const { rule, what } of this.#etcd.broken()) this.#violated(rule, what);
+    const { time } = this.#cluster;
+    const isOff = (node: string) => this.#excuses.isOff(node, time.nowMs);
+    for (const what of brokenInPools(this.#cluster, isOff)) this.#violated('a pool keeps its machines', what);
   }
 
   /** What has to be true when nothing has gone wrong for long enough. */

@@ -19,6 +19,8 @@ export interface LifeOptions {
   readonly operatorInstances?: number | undefined;
   /** Whether `cert-regeneration-controller` runs beside each kube-apiserver; true unless told otherwise. */
   readonly regenerates?: boolean | undefined;
+  /** Whether nodes are configured by the real operator, controllers and agents, with drains and reboots. */
+  readonly updatesNodes?: boolean | undefined;
   readonly leavesLullsOut?: boolean | undefined;
   /** Told of everything that happens. */
   readonly tell?: ((atMs: number, what: string) => void) | undefined;
