@@ -23,7 +23,6 @@ const FILES_PER_CORE = 2;
 
 /** Whatever begins last should not take longest. By what they took on two cores; others come after them. */
 const LONGEST: readonly string[] = [
-  'test/kubeadm/node/any-operation.test.ts',
   'test/rollout/crash.test.ts',
   'test/machine-config/rollout.test.ts',
   'test/local/up.test.ts',
@@ -49,8 +48,9 @@ const LONGEST: readonly string[] = [
 
 /** Takes many minutes and programs that are built first: only asked for by name, so that `npm test` is the same with and without them. */
 const CLUSTERS_OF_KUBEADM = 'test/kubeadm/';
-/** Nodes without processes: they need nothing. */
+/** Nodes without processes: they need nothing. One of these files lives through hundreds of lives of a node, and is asked for by name. */
 const NODES_IN_MEMORY = 'test/kubeadm/node/';
+const HUNDREDS_OF_LIVES = 'test/kubeadm/node/any-operation.test.ts';
 const REAL_CONTROL_PLANE: readonly string[] = ['test/cluster/', CLUSTERS_OF_KUBEADM];
 
 process.chdir(new URL('..', import.meta.url).pathname);
@@ -67,7 +67,7 @@ const unit = filesOf(['src/**/*.test.ts', 'test/structure/*.test.ts', 'test/vect
 const crossing = onlyUnit
   ? []
   : longestFirst(filesOf(['test/*/**/*.test.ts']).filter(file => !unit.includes(file) && isWanted(file)));
-const rigs = crossing.filter(file => file.startsWith(CLUSTERS_OF_KUBEADM) && needsControlPlane(file));
+const rigs = crossing.filter(file => file.startsWith(CLUSTERS_OF_KUBEADM) && !file.startsWith(NODES_IN_MEMORY));
 crossing.splice(0, crossing.length, ...crossing.filter(file => !rigs.includes(file)));
 if (!onlyUnit) allowEnoughWatchers();
 // Tests beside the code share one process, which is fast; those that cross rooms get a process each. Most of what those do is to wait.
@@ -114,7 +114,8 @@ function isWanted(file: string): boolean {
 }
 
 function needsControlPlane(path: string): boolean {
-  return !path.startsWith(NODES_IN_MEMORY) && REAL_CONTROL_PLANE.some(folder => path.startsWith(folder));
+  if (path.startsWith(NODES_IN_MEMORY)) return path === HUNDREDS_OF_LIVES;
+  return REAL_CONTROL_PLANE.some(folder => path.startsWith(folder));
 }
 
 function longestFirst(files: readonly string[]): string[] {
