@@ -14,6 +14,8 @@ export function asLeader(time: Time, lease: ObjectKey & { readonly namespace: st
   return async (tools, signal) => {
     const { kube, identity, leaseClock: clock, events, log } = tools;
     // Dead or alive, it may leave a lease to which nothing happens: others have to see that.
+    // And whoever comes later waits for a lease that its holder left long ago.
+    void time.stayAwake(TAKEN_WITHIN_MS);
     signal.addEventListener('abort', () => void time.stayAwake(TAKEN_WITHIN_MS), { once: true });
     await lead(
       { kube, lease, identity, clock, events, log, clockCheckMs: CLOCK_CHECK_MS },

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
+import { days } from '../kube/duration.ts';
 import { faultsOf } from './fault.ts';
 import { type LifeOptions, live } from './life.ts';
 
@@ -28,4 +29,11 @@ test('the same seed tells the same story, byte for byte; another seed tells anot
   assert.equal(once.trace, again.trace);
   assert.deepEqual(once.life, again.life);
   assert.notEqual(once.trace, other.trace);
+});
+
+test('operators that were all off renew what is due when they are back', async () => {
+  const hibernation = { kind: 'hibernation', atMs: days(14), forMs: days(4) } as const;
+  const { life } = await told({ seed: 'off', days: 19, controlPlane: 1, workers: 0, faults: [hibernation] });
+  assert.deepEqual(life.violations, []);
+  assert.ok(life.handOvers >= 1, 'nobody leads again');
 });
