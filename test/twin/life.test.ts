@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { days } from '../kube/duration.ts';
-import { faultsOf } from './fault.ts';
-import { type LifeOptions, live } from './life.ts';
+import { days } from '../../src/kube/duration.ts';
+import { faultsOf } from '../../src/twin/fault.ts';
+import { type LifeOptions, live } from '../../src/twin/life.ts';
 
 /** A life, and all that was told of it. */
 async function told(options: LifeOptions) {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { clusterSource } from '../inventory/source.ts';
-import { days, hours, minutes } from '../kube/duration.ts';
-import { Cluster } from '../twin/cluster.ts';
-import { loadCluster } from '../twin/load.ts';
-import { type PlanObjects, readPlanObjects } from './objects.ts';
-import { seenFrom } from './seen.ts';
-import { agreement, occasionsOf } from './testing.ts';
+import { type PlanObjects, readPlanObjects } from '../../src/forecast/objects.ts';
+import { seenFrom } from '../../src/forecast/seen.ts';
+import { agreement, occasionsOf } from '../../src/forecast/testing.ts';
+import { clusterSource } from '../../src/inventory/source.ts';
+import { days, hours, minutes } from '../../src/kube/duration.ts';
+import { Cluster } from '../../src/twin/cluster.ts';
+import { loadCluster } from '../../src/twin/load.ts';
 
 const START = new Date('2026-01-01T00:00:00Z');
 const everything = () => true;

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { clusterSource } from '../inventory/source.ts';
-import { days } from '../kube/duration.ts';
-import { objectText } from '../trust/object.ts';
-import { Cluster } from '../twin/cluster.ts';
-import { type Fault, faultsOf } from '../twin/fault.ts';
-import { Faults } from '../twin/faults.ts';
-import { readPlanObjects } from './objects.ts';
-import { simulate } from './simulate.ts';
-import { addOccasion, agreement, type Occasions, occasionsOf } from './testing.ts';
+import { readPlanObjects } from '../../src/forecast/objects.ts';
+import { simulate } from '../../src/forecast/simulate.ts';
+import { addOccasion, agreement, type Occasions, occasionsOf } from '../../src/forecast/testing.ts';
+import { clusterSource } from '../../src/inventory/source.ts';
+import { days } from '../../src/kube/duration.ts';
+import { objectText } from '../../src/trust/object.ts';
+import { Cluster } from '../../src/twin/cluster.ts';
+import { type Fault, faultsOf } from '../../src/twin/fault.ts';
+import { Faults } from '../../src/twin/faults.ts';
 
 const START = new Date('2026-01-01T00:00:00Z');
 const NOW = new Date('2026-01-03T00:00:00Z');

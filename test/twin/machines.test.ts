@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { hours, minutes } from '../kube/duration.ts';
-import { MACHINE_CONFIG_POOLS, MACHINE_CONFIGS, type MachineConfigPool } from '../machine-config-api/machine-config.ts';
-import { Cluster, START } from './cluster.ts';
-import { brokenInPools } from './machine-invariants.ts';
+import { hours, minutes } from '../../src/kube/duration.ts';
+import {
+  MACHINE_CONFIG_POOLS,
+  MACHINE_CONFIGS,
+  type MachineConfigPool,
+} from '../../src/machine-config-api/machine-config.ts';
+import { Cluster, START } from '../../src/twin/cluster.ts';
+import { brokenInPools } from '../../src/twin/machine-invariants.ts';
 
 /** A cluster whose nodes have the configs of their pools, and what has been told since. */
 async function up(t: TestContext) {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConfigMap } from 'kubernetes-types/core/v1.d.ts';
-import { days, hours, minutes } from '../kube/duration.ts';
-import { CONFIG_MAPS, SECRETS } from '../kube/resource.ts';
-import { Cluster, START } from './cluster.ts';
-import { live } from './life.ts';
+import { days, hours, minutes } from '../../src/kube/duration.ts';
+import { CONFIG_MAPS, SECRETS } from '../../src/kube/resource.ts';
+import { Cluster, START } from '../../src/twin/cluster.ts';
+import { live } from '../../src/twin/life.ts';
 
 /** A cluster whose etcd is founded, at so many minutes after its beginning. */
 async function up(options: { readonly etcdDayMs?: number } = {}) {

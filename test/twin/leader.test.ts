@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Lease } from 'kubernetes-types/coordination/v1.d.ts';
 import type { Secret } from 'kubernetes-types/core/v1.d.ts';
-import { NOT_AFTER } from '../certrotation/annotations.ts';
-import { days, hours, minutes } from '../kube/duration.ts';
-import { LEASES, SECRETS } from '../kube/resource.ts';
-import { KUBE_APISERVER_CHAINS } from '../kube-apiserver/chains.ts';
-import { OPERATOR_LEASE } from '../kube-apiserver/namespaces.ts';
-import { Cluster, type ClusterOptions, START } from './cluster.ts';
+import { NOT_AFTER } from '../../src/certrotation/annotations.ts';
+import { days, hours, minutes } from '../../src/kube/duration.ts';
+import { LEASES, SECRETS } from '../../src/kube/resource.ts';
+import { KUBE_APISERVER_CHAINS } from '../../src/kube-apiserver/chains.ts';
+import { OPERATOR_LEASE } from '../../src/kube-apiserver/namespaces.ts';
+import { Cluster, type ClusterOptions, START } from '../../src/twin/cluster.ts';
 
 const OPERATOR = 'kube-apiserver-operator';
 

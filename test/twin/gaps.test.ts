@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { days, hours, minutes } from '../kube/duration.ts';
-import type { Fault } from './fault.ts';
-import { type LifeOptions, live } from './life.ts';
-import { shrink } from './shrink.ts';
-import { storyOf } from './story.ts';
+import { days, hours, minutes } from '../../src/kube/duration.ts';
+import type { Fault } from '../../src/twin/fault.ts';
+import { type LifeOptions, live } from '../../src/twin/life.ts';
+import { shrink } from '../../src/twin/shrink.ts';
+import { storyOf } from '../../src/twin/story.ts';
 
 const SIGNER = 'openshift-kube-apiserver-operator/kube-apiserver-to-kubelet-signer';
 
