@@ -26,7 +26,7 @@ const STATUS: ClusterStatus = {
   message: 'it waits for node-b',
   round: { node: 'node-b', round: 'node-b 4', since: MOMENT, because: 'apiserver is made anew' },
   waitingFor: [{ who: 'node/node-c', why: 'it is not ready', since: MOMENT }],
-  families: { ca: { phase: 'Distributing', because: 'somebody asked for it', since: MOMENT } },
+  families: { ca: { phase: 'Distributing', because: 'somebody asked for it', since: MOMENT, waitingFor: ['x'] } },
   serviceAccount: { phase: 'Steady', because: 'nobody asked' },
 };
 

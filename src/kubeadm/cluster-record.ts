@@ -61,7 +61,10 @@ export interface FamilyStatus {
   /** As `Phase` of a hand-over; `Separating` and `Joining` are the steps before and after it (KA-7). */
   readonly phase: string;
   readonly because: string;
+  /** Since when the next one is known, or else since when the phase is this one; absent: it is `Steady`. */
   readonly since?: string | undefined;
+  /** Whose word it waits for, as `Waiting` names them; absent: nobody's. */
+  readonly waitingFor?: readonly string[] | undefined;
 }
 
 export const DEFAULT_REFRESH = 0.666;
@@ -183,8 +186,13 @@ function isWaiting(value: unknown): value is Waiting {
 
 function isFamily(value: unknown): value is FamilyStatus {
   if (!isFields(value)) return false;
-  const { phase, because, since } = value;
-  return isText(phase) && isText(because) && (since === undefined || isMoment(since));
+  const { phase, because, since, waitingFor } = value;
+  return (
+    isText(phase) &&
+    isText(because) &&
+    (since === undefined || isMoment(since)) &&
+    (waitingFor === undefined || isListOf(waitingFor, isText))
+  );
 }
 
 function isListOf<T>(value: unknown, isOne: (one: unknown) => one is T): value is readonly T[] {

@@ -316,3 +316,26 @@ describe('explain', () => {
     );
   });
 });
+
+test('hand-overs of an adopted cluster, from what was kept of it', async t => {
+  const { write, dir } = await kubeadmFolder(t, { now: NOW });
+  const status = {
+    adopted: true,
+    differences: [],
+    message: 'ca is handed over (Distributing): waiting for kubelet on w',
+    waitingFor: [],
+    families: { ca: { phase: 'Distributing', because: 'waiting for kubelet on w', waitingFor: ['kubelet on w'] } },
+  };
+  const metadata = { namespace: 'rotunda-pki', name: 'kubeadm' };
+  const record = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { status: JSON.stringify(status) } };
+  write('record.json', JSON.stringify(record));
+  const get = (...args: string[]) => runMain(['get', 'hand-overs', ...args, '--from', join(dir, 'record.json')]);
+  const { stdout, status: code } = await get();
+  assert.equal(code, 0);
+  assert.match(stdout, /^ca is handed over \(Distributing\).*\nNAME +PHASE +SINCE +WAITING-FOR +BECAUSE\n/);
+  assert.match(stdout, /^ca +Distributing +<none> +kubelet on w +waiting for kubelet on w$/m);
+  assert.equal((await get('-n', 'rotunda-pki', '-o', 'name')).stdout, 'hand-over/ca\nhand-over/sa\n');
+  write('record.json', JSON.stringify({ ...record, data: {} }));
+  assert.match((await get()).stderr, /^no hand-overs found: this cluster is adopted, and its operator has not said/);
+  assert.match((await get('ca')).stderr, /^error: hand-overs "ca" not found: this cluster is adopted/);
+});

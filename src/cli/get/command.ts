@@ -29,7 +29,8 @@ export function addGet(program: Command): void {
         'certs of a cluster that kubeadm made are those that can be seen over its API and over TLS; with --from /etc/kubernetes, or any\n' +
         'folder of PEM files and kubeconfigs, those in the files. Nothing needs to be installed for either.\n' +
         'hand-overs say of each signer where its replacement stands and for whom it waits: by what its operator noted; where it noted\n' +
-        'nothing, verifiers are asked from here.',
+        'nothing, verifiers are asked from here. Of an adopted kubeadm cluster they are those of its CAs and of sa, the keys of service\n' +
+        'accounts, as its operator says.',
     )
     .argument('<type>', GET_KINDS.join(', '))
     .argument('[names...]', 'only these');

@@ -13,6 +13,7 @@ import type { InventoryPart } from '../../inventory/read.ts';
 import { handOverSummary, loadedText } from '../hand-overs/words.ts';
 import type { Column, Listing } from '../output/print.ts';
 import { secondsText, shortDuration } from '../output/time.ts';
+import type { AdoptedHandOverItem } from './adopted-hand-overs.ts';
 
 /** What can be listed, with how it is called on the command line. */
 export interface Kind<T extends Item = Item> extends Listing<T> {
@@ -24,7 +25,14 @@ export interface Kind<T extends Item = Item> extends Listing<T> {
   summary?(items: readonly T[]): { readonly first: string; readonly last: string };
 }
 
-export type Item = CertificateItem | BundleItem | NodeItem | RevisionItem | PoolItem | HandOverItem;
+export type Item =
+  | CertificateItem
+  | BundleItem
+  | NodeItem
+  | RevisionItem
+  | PoolItem
+  | HandOverItem
+  | AdoptedHandOverItem;
 
 /** The kinds of `rotunda get`, as of one moment. */
 export function kindsAt(now: Date): readonly Kind[] {

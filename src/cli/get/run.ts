@@ -1,13 +1,14 @@
 import { LiveSource } from '../../inventory/live-source.ts';
 import { type InventoryObjects, readInventory } from '../../inventory/read.ts';
 import type { ObjectSource } from '../../inventory/source.ts';
-import { withCluster } from '../cluster.ts';
+import { type Cluster, withCluster } from '../cluster.ts';
 import { namespaceFrom, refuseBoth } from '../cluster-flags.ts';
 import { handOverItems } from '../hand-overs/items.ts';
 import { lookAround, withLook } from '../look/around.ts';
 import { layoutOf } from '../look/layout.ts';
+import { saidLayout } from '../look/layout-flag.ts';
 import { seenKind } from '../look/listing.ts';
-import type { Look } from '../look/look.ts';
+import type { Layout, Look } from '../look/look.ts';
 import { nowFrom } from '../moment.ts';
 import { withSource } from '../open-source.ts';
 import { type OutputFormat, outputFormatFrom } from '../output/format.ts';
@@ -15,6 +16,7 @@ import { documentOf, printDocument, printItems, refuseBadTemplate } from '../out
 import { untilStopped } from '../signals.ts';
 import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
+import { adoptedHandOvers } from './adopted-hand-overs.ts';
 import type { GetFlags } from './command.ts';
 import { type Item, type Kind, kindsAt } from './listings.ts';
 import { type ItemNews, ShownItems } from './news.ts';
@@ -39,9 +41,10 @@ export async function runGet(words: readonly string[], flags: GetFlags): Promise
     await withSource(flags, async (source, cluster) => {
       const now = nowFrom(flags.now);
       const look = listsCertificates(question) ? await lookAround(flags, cluster, now) : undefined;
-      const { kind, items } = await answer(question, source, now, look);
+      const layout = await layoutOfHandOvers(question, cluster);
+      const { kind, items, nothing } = await answer(question, source, now, { look, layout });
       process.stdout.write(render(question, kind, items, true, look));
-      reportMissing(question, items, look);
+      reportMissing(question, items, { look, nothing });
       if (look?.failure !== undefined) throw look.failure;
     });
     return;
@@ -54,9 +57,10 @@ export async function runGet(words: readonly string[], flags: GetFlags): Promise
         'note: only objects of the API are watched; rotunda get certs shows what servers show, too\n',
       );
     }
+    const layout = await layoutOfHandOvers(question, cluster);
     const source = new LiveSource(cluster.kube);
     try {
-      await watch(question, source);
+      await watch(question, source, layout);
     } finally {
       await source.stop();
     }
@@ -90,24 +94,45 @@ function listsCertificates({ word, namespace, flags }: Question): boolean {
   return kind?.parts.includes('certificates') === true && namespace === undefined && flags.selector === undefined;
 }
 
-async function answer(
-  question: Question,
-  source: ObjectSource,
-  now: Date,
-  look?: Look,
-): Promise<{ kind: Kind; items: Item[] }> {
+/** Of a cluster that kubeadm made other objects say where hand-overs stand. Of files it may be told by them. */
+async function layoutOfHandOvers({ word, flags }: Question, cluster: Cluster | undefined): Promise<Layout | undefined> {
+  const kind = kindsAt(new Date(0)).find(candidate => candidate.words.includes(word));
+  if (!kind?.parts.includes('hand-overs')) return 'openshift';
+  return cluster === undefined ? saidLayout(flags.layout) : await layoutOf(flags, cluster);
+}
+
+interface Answer {
+  readonly kind: Kind;
+  readonly items: readonly Item[];
+  /** Why there are none. */
+  readonly nothing?: string | undefined;
+}
+
+interface Seen {
+  readonly look?: Look | undefined;
+  readonly layout: Layout | undefined;
+}
+
+async function answer(question: Question, source: ObjectSource, now: Date, { look, layout }: Seen): Promise<Answer> {
   const { word, names, namespace, selects, order, flags } = question;
   const kind = kindsAt(now).find(candidate => candidate.words.includes(word)) as Kind;
+  const isChosen = (item: Item) =>
+    (namespace === undefined || item.metadata.namespace === namespace) &&
+    (names.length === 0 || names.includes(item.metadata.name)) &&
+    selects(item);
+  const adopted = await adoptedHandOvers(source, kind, layout, now);
+  if (adopted !== undefined) {
+    if (flags.ask) throw new UsageError('--ask: agents of an adopted cluster report by themselves, leave it out');
+    const items = adopted.items.filter(isChosen);
+    return { ...adopted, items: order === undefined ? items : items.toSorted(order) };
+  }
   const asking = flags.ask ? 'everybody' : flags.watch || flags.from !== undefined ? 'notes' : 'missing';
   const handOvers = kind.parts.includes('hand-overs')
     ? (objects: InventoryObjects) => handOverItems(objects, source, now, asking)
     : undefined;
   const objects = { parts: kind.parts, namespace, handOvers };
   const inventory = look === undefined ? await readInventory(source, objects, now) : await withLook(source, look, now);
-  const items = kind
-    .items(inventory)
-    .filter(item => namespace === undefined || item.metadata.namespace === namespace)
-    .filter(item => (names.length === 0 || names.includes(item.metadata.name)) && selects(item));
+  const items = kind.items(inventory).filter(isChosen);
   // A stray file among the objects of a must-gather does not make it a folder of files.
   const isSeen =
     look !== undefined &&
@@ -137,14 +162,19 @@ function visibleLines(text: string): string {
   return text === '' ? '' : `${text.split('\n').map(visible).join('\n')}\n`;
 }
 
-function reportMissing({ names, word, namespace }: Question, items: readonly Item[], look?: Look): void {
+function reportMissing(
+  { names, word, namespace }: Question,
+  items: readonly Item[],
+  { look, nothing }: { readonly look?: Look | undefined; readonly nothing?: string | undefined },
+): void {
   const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
+  const why = nothing === undefined ? '' : `: ${visible(nothing)}`;
   for (const name of names.filter(wanted => !items.some(({ metadata }) => metadata.name === wanted))) {
-    process.stderr.write(`error: ${word} "${name}" not found${where}\n`);
+    process.stderr.write(`error: ${word} "${name}" not found${where}${why}\n`);
     process.exitCode = 1;
   }
   if (items.length > 0 || names.length > 0) return;
-  process.stderr.write(`no ${word} found${where}\n`);
+  process.stderr.write(`no ${word} found${where}${why}\n`);
   if (look === undefined) return;
   if (look.items.length > 0)
     process.stderr.write(`${look.items.length} certificates were seen elsewhere: rotunda get certs\n`);
@@ -154,13 +184,13 @@ function reportMissing({ names, word, namespace }: Question, items: readonly Ite
 /** Changes that come together are told together. */
 const GATHER_MS = 100;
 
-async function watch(question: Question, source: LiveSource): Promise<void> {
+async function watch(question: Question, source: LiveSource, layout: Layout | undefined): Promise<void> {
   const shown = new ShownItems();
   let isFirst = true;
   const show = async () => {
-    const { kind, items } = await answer(question, source, nowFrom(question.flags.now));
+    const { kind, items, nothing } = await answer(question, source, nowFrom(question.flags.now), { layout });
     process.stdout.write(renderNews(question, kind, shown.newsIn(items), isFirst));
-    if (isFirst) reportMissing(question, items);
+    if (isFirst) reportMissing(question, items, { nothing });
     isFirst = false;
   };
   const stopped = untilStopped();

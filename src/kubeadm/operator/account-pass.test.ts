@@ -66,6 +66,7 @@ test('every kube-apiserver accepts it before one signs with it', async () => {
   await cluster.settle(hours(1));
   assert.equal((await phaseOf(cluster))?.phase, 'Distributing');
   assert.deepEqual([keysOn(cluster).signs, keysOn(cluster).accepts.length], [before, 2]);
+  assert.ok((await phaseOf(cluster))?.waitingFor?.some(who => /cp-2/.test(who)));
   const waiting = (await cluster.status())?.waitingFor ?? [];
   assert.ok(
     waiting.some(({ who, why }) => /cp-2/.test(who) && /disk is full/.test(why)),
@@ -112,7 +113,9 @@ test('a second rotation within the year keeps all keys whose tokens are good', a
     await cluster.settle(hours(6));
   }
   assert.equal(keysOn(cluster).accepts.length, 3);
-  assert.equal((await phaseOf(cluster))?.phase, 'Retiring');
+  const { phase, since } = (await phaseOf(cluster)) ?? {};
+  assert.equal(phase, 'Retiring');
+  assert.ok(Date.parse(since ?? '') < cluster.now().getTime() - hours(1), 'since it began, not since it was looked at');
   await cluster.tokens.turnRound();
   await cluster.settle(hours(6));
   assert.equal(keysOn(cluster).accepts.length, 3);

@@ -110,6 +110,8 @@ test('taken back while it is made known, everything is as before', async () => {
     status?.waitingFor.some(({ who }) => who.includes('worker-0')),
     JSON.stringify(status),
   );
+  assert.ok(status?.families.ca?.waitingFor?.some(who => who.includes('worker-0')));
+  assert.deepEqual(status?.families['etcd-ca'], { phase: 'Steady', because: 'the signer is good' });
   assert.equal(cluster.trusted('cp-0', 'ca').length, 2);
   await cluster.takeBack('ca');
   await cluster.settle(hours(1));

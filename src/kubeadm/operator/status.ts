@@ -1,3 +1,4 @@
+import type { Receipt } from '../../hand-over/receipt.ts';
 import type { SignerName } from '../chains.ts';
 import type { ClusterStatus, FamilyStatus, RoundStatus, Waiting } from '../cluster-record.ts';
 import type { AccountPlan } from './account-hand-over.ts';
@@ -75,21 +76,39 @@ function verifiersWaitedFor({ plans, account, waiting = [] }: StatusQuestion): r
   );
 }
 
-function familiesOf({ plans, families = [] }: StatusQuestion): ClusterStatus['families'] {
+function familiesOf({ plans, families = [], before, now }: StatusQuestion): ClusterStatus['families'] {
   return Object.fromEntries(
     families.flatMap(({ name, objects }): [SignerName, FamilyStatus][] => {
       const plan = plans?.get(name);
       if (plan === undefined) return [];
-      const since = sinceOf(objects.next)?.toISOString();
-      return [[name, { phase: plan.phase, because: plan.because, ...(since !== undefined && { since }) }]];
+      const { phase, because, decision } = plan;
+      const noted = sinceOf(objects.next)?.toISOString();
+      const since = sinceWhen(phase, noted, before?.families[name], now);
+      return [[name, { phase, because, ...since, ...namesOf(decision.waitingFor) }]];
     }),
   );
 }
 
-function accountOf({ account }: StatusQuestion): FamilyStatus | undefined {
+function namesOf(receipts: readonly Receipt[]): Pick<FamilyStatus, 'waitingFor'> {
+  return receipts.length === 0 ? {} : { waitingFor: receipts.map(({ verifier }) => verifier) };
+}
+
+/** Since the next one is known; where there is none, since the phase is what it is. */
+function sinceWhen(
+  phase: string,
+  noted: string | undefined,
+  before: FamilyStatus | undefined,
+  now: Date,
+): Pick<FamilyStatus, 'since'> {
+  if (noted !== undefined) return { since: noted };
+  if (phase === 'Steady') return {};
+  return { since: (before?.phase === phase ? before.since : undefined) ?? now.toISOString() };
+}
+
+function accountOf({ account, before, now }: StatusQuestion): FamilyStatus | undefined {
   if (account === undefined) return undefined;
-  const { phase, because, since } = account;
-  return { phase, because, ...(since !== undefined && { since }) };
+  const { phase, because, since, waitingFor } = account;
+  return { phase, because, ...sinceWhen(phase, since, before?.serviceAccount, now), ...namesOf(waitingFor) };
 }
 
 function messageOf(
