@@ -147,9 +147,8 @@ function promoted({ secret, next, previous, older }: AccountKeys, now: Date): Se
     },
     {
       ...FORGOTTEN,
+      ...UNSHOWN,
       [TOOK]: formatGoDuration(tookMs),
-      [SHOWN]: undefined,
-      [TOKENS_END]: undefined,
       [RETIRE]: undefined,
     },
   );

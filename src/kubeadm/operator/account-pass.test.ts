@@ -7,7 +7,7 @@ import { CLUSTER_RECORD } from '../cluster-record.ts';
 import { encodeReport } from '../report.ts';
 import { SERVICE_ACCOUNT_KEYS } from '../service-account-keys.ts';
 import { ModelCluster } from './model-cluster.ts';
-import { KEYS_REQUESTED_AT, TOKENS_END } from './names.ts';
+import { KEYS_REQUESTED_AT, NO_SECRET_TOKENS, TOKENS_END, TOKENS_SINCE } from './names.ts';
 
 const adopted = async (options: Parameters<typeof ModelCluster.make>[0] = {}) => {
   const cluster = await ModelCluster.make(options);
@@ -104,6 +104,22 @@ test('turned round while the next one signs, the one before signs again, and the
   await cluster.tokens.look();
   await cluster.settle(days(370));
   assert.deepEqual(keysOn(cluster), { signs: before, accepts: [before] });
+});
+
+test('what was seen of tokens of one key says nothing once another one signs', async () => {
+  const cluster = await adopted();
+  await cluster.tokens.rotate();
+  await cluster.settle(hours(1));
+  await cluster.tokens.look();
+  const seen = annotationsOf((await cluster.secret(SERVICE_ACCOUNT_KEYS))!);
+  assert.equal(seen[NO_SECRET_TOKENS], seen[TOKENS_SINCE]);
+  await cluster.tokens.turnRound();
+  await until(cluster, 'Signing');
+  const notes = annotationsOf((await cluster.secret(SERVICE_ACCOUNT_KEYS))!);
+  assert.deepEqual(
+    [notes[NO_SECRET_TOKENS], notes[TOKENS_SINCE], notes[TOKENS_END]],
+    [undefined, undefined, undefined],
+  );
 });
 
 test('a second rotation within the year keeps all keys whose tokens are good', async () => {
