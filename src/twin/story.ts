@@ -24,9 +24,10 @@ export async function storyOf(options: LifeOptions): Promise<string[]> {
   const about = wordsOf(first);
   const before = told.filter(({ atMs, what }) => atMs <= first.atMs && !what.startsWith('BROKEN'));
   const faults = before.filter(({ what }) => /^(?:FAULT|over): /.test(what));
-  const matters = before.filter(({ atMs, what }) => atMs > BROUGHT_UP_MS && isAbout(what, about));
   const ending = endingOf(life.violations.filter(({ atMs, rule }) => atMs === first.atMs && rule === first.rule));
-  const rule = ruleOf(before.filter(({ what }) => isAbout(what, about) || what.includes('TargetUpdateRequired')));
+  const steps = before.filter(({ atMs }) => atMs > BROUGHT_UP_MS);
+  const matters = steps.filter(({ what }) => isAbout(what, about));
+  const rule = ruleOf(steps.filter(({ what }) => isAbout(what, about) || what.includes('TargetUpdateRequired')));
   const left = MOST_LINES - 1 - ending.length - (rule === undefined ? 0 : 1);
   const chosen = chosenOf(faults, matters, left).map(
     ({ atMs, what }) => `${dayText(atMs)}  ${what.replace(/^FAULT: /, '')}`,

@@ -5,6 +5,7 @@ import type { Fault } from '../../src/twin/fault.ts';
 import { type LifeOptions, live } from '../../src/twin/life.ts';
 import { shrink } from '../../src/twin/shrink.ts';
 import { storyOf } from '../../src/twin/story.ts';
+import { dropsOldCaEarly } from './known-gaps.ts';
 
 const SIGNER = 'openshift-kube-apiserver-operator/kube-apiserver-to-kubelet-signer';
 
@@ -35,3 +36,26 @@ test('a clock instead of receipts: who has not loaded the new CA refuses, and th
   assert.match(story.at(-1) ?? '', /^allowed by: T-8: .*\(TargetUpdateRequired\)$/);
   assert.match(told, /kubelet on worker-0 refuses kube-apiserver on master-0/);
 });
+
+test('a bundle that drops the old CA while it still signs: one forced signer, and kubelets refuse at the next reload', async () => {
+  const faults: readonly Fault[] = [
+    { kind: 'compaction', atMs: minutes(30) },
+    { kind: 'forced', atMs: hours(2), who: SIGNER },
+  ];
+  const life: LifeOptions = { seed: 'gap', days: 1, controlPlane: 1, workers: 1, faults };
+  assert.deepEqual((await live(life)).violations, [], 'the old CA stays as long as it is valid');
+  const story = await shortestStory({ ...life, broken: dropsOldCaEarly('kube-apiserver-client-ca') }, [
+    { kind: 'forced', atMs: hours(2), who: SIGNER },
+  ]);
+  assert.match(story, /somebody forces \S+\/kube-apiserver-to-kubelet-signer/);
+  assert.match(story, /kubelet on master-0 refuses kube-apiserver on master-0 \(kube-apiserver to kubelets\)/);
+});
+
+/** What is left of a life in which something breaks: these faults, and a story that somebody will read. */
+async function shortestStory(broken: LifeOptions, faults: readonly Fault[]): Promise<string> {
+  const { options } = await shrink(broken, await live(broken), { lives: 20 });
+  assert.deepEqual(options.faults, faults);
+  const story = await storyOf(options);
+  assert.ok(story.length > 0 && story.length < 15, story.join('\n'));
+  return story.join('\n');
+}
