@@ -27,7 +27,7 @@ const STATUS: ClusterStatus = {
   round: { node: 'node-b', round: 'node-b 4', since: MOMENT, because: 'apiserver is made anew' },
   waitingFor: [{ who: 'node/node-c', why: 'it is not ready', since: MOMENT }],
   families: { ca: { phase: 'Distributing', because: 'somebody asked for it', since: MOMENT, waitingFor: ['x'] } },
-  serviceAccount: { phase: 'Steady', because: 'nobody asked' },
+  serviceAccount: { phase: 'Retiring', because: 'tokens are good', leavesAt: MOMENT },
 };
 
 test('what adoption writes is what the operator reads', () => {

@@ -65,6 +65,8 @@ export interface FamilyStatus {
   readonly since?: string | undefined;
   /** Whose word it waits for, as `Waiting` names them; absent: nobody's. */
   readonly waitingFor?: readonly string[] | undefined;
+  /** The earliest moment at which what is retiring leaves, where that is known; `because` says what else it takes. */
+  readonly leavesAt?: string | undefined;
 }
 
 export const DEFAULT_REFRESH = 0.666;
@@ -186,12 +188,13 @@ function isWaiting(value: unknown): value is Waiting {
 
 function isFamily(value: unknown): value is FamilyStatus {
   if (!isFields(value)) return false;
-  const { phase, because, since, waitingFor } = value;
+  const { phase, because, since, waitingFor, leavesAt } = value;
   return (
     isText(phase) &&
     isText(because) &&
     (since === undefined || isMoment(since)) &&
-    (waitingFor === undefined || isListOf(waitingFor, isText))
+    (waitingFor === undefined || isListOf(waitingFor, isText)) &&
+    (leavesAt === undefined || isMoment(leavesAt))
   );
 }
 

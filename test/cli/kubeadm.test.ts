@@ -335,6 +335,18 @@ test('hand-overs of an adopted cluster, from what was kept of it', async t => {
   assert.match(stdout, /^ca is handed over \(Distributing\).*\nNAME +PHASE +SINCE +WAITING-FOR +BECAUSE\n/);
   assert.match(stdout, /^ca +Distributing +<none> +kubelet on w +waiting for kubelet on w$/m);
   assert.equal((await get('-n', 'rotunda-pki', '-o', 'name')).stdout, 'hand-over/ca\nhand-over/sa\n');
+  const serviceAccount = { phase: 'Retiring', because: 'tokens are good', leavesAt: at(20) };
+  write('record.json', JSON.stringify({ ...record, data: { status: JSON.stringify({ ...status, serviceAccount }) } }));
+  const plan = (days: string) =>
+    runMain(['plan', '--from', join(dir, 'record.json'), '--now', at(0), '--days', days, '-o', 'yaml']);
+  assert.match(
+    (await plan('30')).stdout,
+    /reason: 'an older key of service accounts is still accepted: tokens are good'/,
+  );
+  assert.match(
+    (await plan('10')).stdout,
+    /notes:\n +- 'an older key of service accounts is still accepted: tokens are/,
+  );
   write('record.json', JSON.stringify({ ...record, data: {} }));
   assert.match((await get()).stderr, /^no hand-overs found: this cluster is adopted, and its operator has not said/);
   assert.match((await get('ca')).stderr, /^error: hand-overs "ca" not found: this cluster is adopted/);

@@ -29,7 +29,8 @@ export function addPlan(program: Command): void {
         'regenerate this now". A signer that is handed over is first distributed and then signs, as PHASE says, and everybody counts as\n' +
         'having loaded what was rolled out. Needs no private keys and writes nothing.\n\n' +
         'First come the ends of certificates that no controller renews, as warnings: those of TLS Secrets, and of a control plane that\n' +
-        'kubeadm made those that can be seen from here, or in the files of a folder (--from /etc/kubernetes).',
+        'kubeadm made those that can be seen from here, or in the files of a folder (--from /etc/kubernetes). Of an adopted\n' +
+        'one the plan has the renewals, and when an older key of its service accounts leaves.',
     );
   withLayoutFlag(withForecastFlags(command))
     .option('--only-effects', 'leave out what changes no process on any node')

@@ -2,6 +2,7 @@ import { endsUntil } from '../../forecast/ends.ts';
 import { handBackNote } from '../../forecast/hand-back.ts';
 import type { HandOverPhase, Plan, PlanEffect, PlanEvent, PlanWarning } from '../../forecast/model.ts';
 import { type PlanObjects, readPlanObjects } from '../../forecast/objects.ts';
+import { olderAccountKey } from '../../forecast/older-account-key.ts';
 import { renewalsUntil } from '../../forecast/renewals.ts';
 import { simulate } from '../../forecast/simulate.ts';
 import { rotationDayFrom } from '../../forecast/units.ts';
@@ -43,7 +44,7 @@ export async function runPlan(flags: PlanFlags): Promise<void> {
   for (const ref of force) requirePresent(objects, ref);
   const until = new Date(now.getTime() + dayCount * rotationDayFrom(objects));
   const simulated = await simulate(objects, { now, until, force, handOver });
-  const plan = withFindings(simulated, look, handBackNote(objects, simulated.events), now);
+  const plan = withFindings(simulated, look, objects, now);
   const events = flags.onlyEffects ? plan.events.filter(({ effects }) => effects.length > 0) : plan.events;
   if (['table', 'wide', 'name', 'custom-columns'].includes(format.kind)) {
     writeWarnings(plan.warnings, now, format);
@@ -56,14 +57,18 @@ export async function runPlan(flags: PlanFlags): Promise<void> {
 }
 
 /** With what was seen outside of Secrets: what of it ends, and what could not be seen. */
-function withFindings(plan: Plan, look: Look | undefined, keys: string | undefined, now: Date): Plan {
+function withFindings(plan: Plan, look: Look | undefined, objects: PlanObjects, now: Date): Plan {
   const { items = [], unseen = [] } = look ?? {};
   const warnings = [...endsUntil(items, new Date(plan.to)), ...plan.warnings].toSorted((a, b) =>
     a.at < b.at ? -1 : 1,
   );
   const later = warnings.length > 0 ? '' : firstEndText(items, now).replace('\n', ' ');
-  const notes = [keys ?? '', later, ...unseen.map(text => `not seen from here: ${text}`)].filter(Boolean);
-  const renewals = renewalsUntil(items, now, new Date(plan.to));
+  const keys = handBackNote(objects, plan.events);
+  const older = olderAccountKey(objects, now, new Date(plan.to));
+  const notes = [keys ?? '', later, ...older.notes, ...unseen.map(text => `not seen from here: ${text}`)].filter(
+    Boolean,
+  );
+  const renewals = [...renewalsUntil(items, now, new Date(plan.to)), ...older.events];
   const events = renewals.length === 0 ? plan.events : [...plan.events, ...renewals].toSorted(byTime);
   return { ...plan, events, warnings, notes: [...plan.notes, ...notes] };
 }

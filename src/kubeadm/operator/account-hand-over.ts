@@ -204,7 +204,10 @@ function retiring(keys: AccountKeys, { nodes, now }: AccountQuestion, then: Then
   const endsAt = at && floorToMs(at);
   const command = `rotunda rotate ${SERVICE_ACCOUNT} --retire`;
   if (retire === undefined && (endsAt === undefined || endsAt > now)) {
-    const because = `tokens of the key before may be good until ${end || 'nobody knows when'}; it leaves then, or with ${command}`;
+    const unless = hasLooked(notes)
+      ? ''
+      : ' if somebody has looked whether Secrets hold tokens of it, which do not end';
+    const because = `tokens of the key before may be good until ${end || 'nobody knows when'}; it leaves then${unless}, or with ${command}`;
     return { ...then('Retiring', because), againAt: endsAt };
   }
   const brought = broughtAt(notes);
@@ -215,7 +218,7 @@ function retiring(keys: AccountKeys, { nodes, now }: AccountQuestion, then: Then
   // What has been seen may have changed since.
   const missing = missingOf(signsReceipts(nodes, current.digest));
   if (missing.length > 0) return then('Retiring', waitingText(missing), NOTHING, missing);
-  if (notes[NO_SECRET_TOKENS] !== notes[TOKENS_SINCE])
+  if (!hasLooked(notes))
     return then(
       'Retiring',
       `nobody has looked whether Secrets hold tokens of the key before, which do not end: ${command} does`,
@@ -225,6 +228,11 @@ function retiring(keys: AccountKeys, { nodes, now }: AccountQuestion, then: Then
   const event = { reason: 'AccountKeysRetired', text };
   const retired = moved(secret, Object.fromEntries(gone), { ...UNSHOWN, [SHOWN]: current.digest, [RETIRE]: undefined });
   return then('Retiring', text, { do: 'keys', secret: retired, event });
+}
+
+/** Somebody has found no Secret with a token of the keys before. */
+function hasLooked(notes: Readonly<Record<string, string>>): boolean {
+  return notes[NO_SECRET_TOKENS] === notes[TOKENS_SINCE];
 }
 
 /** A kubelet brings its pods another token when four fifths of the hour of the last one are over, and looks every minute or two. */

@@ -129,9 +129,11 @@ test('a second rotation within the year keeps all keys whose tokens are good', a
     await cluster.settle(hours(6));
   }
   assert.equal(keysOn(cluster).accepts.length, 3);
-  const { phase, since } = (await phaseOf(cluster)) ?? {};
+  const { phase, since, leavesAt } = (await phaseOf(cluster)) ?? {};
   assert.equal(phase, 'Retiring');
   assert.ok(Date.parse(since ?? '') < cluster.now().getTime() - hours(1), 'since it began, not since it was looked at');
+  const notes = annotationsOf((await cluster.secret(SERVICE_ACCOUNT_KEYS)) ?? {});
+  assert.equal(Date.parse(leavesAt ?? ''), Date.parse(notes[TOKENS_END] ?? ''));
   await cluster.tokens.turnRound();
   await cluster.settle(hours(6));
   assert.equal(keysOn(cluster).accepts.length, 3);

@@ -26,7 +26,7 @@ export interface StatusQuestion {
   readonly round?: RoundStatus | undefined;
 }
 
-export interface AccountSight extends Pick<AccountPlan, 'phase' | 'because' | 'waitingFor'> {
+export interface AccountSight extends Pick<AccountPlan, 'phase' | 'because' | 'waitingFor' | 'againAt'> {
   readonly since: string | undefined;
 }
 
@@ -107,8 +107,16 @@ function sinceWhen(
 
 function accountOf({ account, before, now }: StatusQuestion): FamilyStatus | undefined {
   if (account === undefined) return undefined;
-  const { phase, because, since, waitingFor } = account;
-  return { phase, because, ...sinceWhen(phase, since, before?.serviceAccount, now), ...namesOf(waitingFor) };
+  const { phase, because, since, waitingFor, againAt } = account;
+  // In this phase nothing else is a matter of time.
+  const leavesAt = phase === 'Retiring' ? againAt?.toISOString() : undefined;
+  return {
+    phase,
+    because,
+    ...sinceWhen(phase, since, before?.serviceAccount, now),
+    ...namesOf(waitingFor),
+    ...(leavesAt !== undefined && { leavesAt }),
+  };
 }
 
 function messageOf(
