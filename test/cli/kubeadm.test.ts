@@ -1,5 +1,6 @@
 /** Looking at a control plane that kubeadm made, with nothing installed (spec 80, 10): the files of a folder. */
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
@@ -350,4 +351,27 @@ test('hand-overs of an adopted cluster, from what was kept of it', async t => {
   write('record.json', JSON.stringify({ ...record, data: {} }));
   assert.match((await get()).stderr, /^no hand-overs found: this cluster is adopted, and its operator has not said/);
   assert.match((await get('ca')).stderr, /^error: hand-overs "ca" not found: this cluster is adopted/);
+});
+
+test('the keys of service accounts have no end; who reads them, who is refused, and no key is shown', async t => {
+  const { write, dir } = await kubeadmFolder(t, { now: NOW });
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  write('sa.pub', publicKey.export({ type: 'spki', format: 'pem' }) as string);
+  write('sa.key', privateKey.export({ type: 'pkcs8', format: 'pem' }) as string);
+  const explain = (file: string, ...args: string[]) => runMain(['explain', '-f', join(dir, file), ...args]);
+  const found = await explain('sa.pub');
+  assert.equal(found.status, 0, found.stderr);
+  assert.match(found.stdout, /^sa\.pub: Good, a key without an end\n/);
+  assert.match(found.stdout, /read by +kube-apiserver --service-account-key-file/);
+  assert.match(found.stdout, /if replaced +without a hand-over every token of the key before is refused/);
+  const [ofPair, ofPublic] = await Promise.all(
+    ['sa.key', 'sa.pub'].map(async file => JSON.parse((await explain(file, '-o', 'json')).stdout)[0].keys),
+  );
+  assert.deepEqual(ofPair, ofPublic);
+  assert.doesNotMatch((await explain('sa.key', '-o', 'yaml')).stdout, /PRIVATE/);
+  assert.match((await explain('sa.pub', '-f', join(dir, 'admin.conf'))).stderr, /explained apart/);
+  write('sa.pub', 'nothing');
+  const broken = await explain('sa.pub');
+  assert.equal(broken.status, 1);
+  assert.match(broken.stdout, /^sa\.pub: Unusable, expected a public key in PEM, found none/);
 });

@@ -25,7 +25,7 @@ export function addExplain(program: Command): void {
         'folders (-f; a must-gather works too) without a cluster. Nothing is written. Exit code 0 when everything is fine, 1 when an\n' +
         'object needs a person (action "fail"), a name is not found or the input cannot be read.\n\n' +
         'A PEM file or a kubeconfig (-f apiserver.crt) is explained too: what it is in a control plane that kubeadm made, who reads it,\n' +
-        'who renews it, when it ends and what ends with it.\n\n' +
+        'who renews it, when it ends and what ends with it; and of sa.key and sa.pub, which have no end, who is refused when they are replaced.\n\n' +
         'machineconfig/NAME says what that MachineConfig does to nodes instead: which would be drained, rebooted, reloaded or only\n' +
         'written, by the functions that render and roll out. With -f as if that file had been applied.',
     )

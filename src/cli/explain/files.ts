@@ -62,6 +62,11 @@ function described(item: FileExplanation, now: Date): string {
   for (const note of notes) lines.push(['note', note]);
   const left = certificate === undefined ? '' : leftText(Date.parse(certificate.notAfter) - now.getTime());
   const head = `${basename(seen?.places[0] ?? nameOf(item))}: ${state}${left}${state === 'Good' || problem === undefined ? '' : `: ${problem}`}`;
+  return paragraph(head, lines);
+}
+
+/** The answer, and below it what it goes by. */
+export function paragraph(head: string, lines: readonly (readonly [word: string, text: string])[]): string {
   const width = Math.max(...lines.map(([word]) => word.length));
   return [head, ...lines.map(([word, text]) => `  ${word.padEnd(width)}  ${text}`)]
     .map(line => `${visible(line)}\n`)

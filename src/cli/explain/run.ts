@@ -15,6 +15,7 @@ import { type OutputFormat, outputFormatFrom } from '../output/format.ts';
 import { type Listing, printDocument, printItems, refuseBadTemplate } from '../output/print.ts';
 import { visible } from '../table.ts';
 import { UsageError } from '../usage-error.ts';
+import { explainAccountKey, isAccountKeyFile, renderAccountKeys } from './account-key-file.ts';
 import type { ExplainFlags } from './command.ts';
 import { explainFiles, renderFiles } from './files.ts';
 
@@ -33,6 +34,14 @@ export async function runExplain(names: readonly string[], flags: ExplainFlags):
   const refreshMs = flags.refresh === undefined ? undefined : positiveDurationFrom('--refresh', flags.refresh);
   const format = outputFormatFrom(flags.output);
   refuseBadTemplate(format);
+  const keys = (flags.filename ?? []).filter(isAccountKeyFile);
+  if (keys.length > 0) {
+    refuseOthers(keys, names, flags, 'keys of service accounts');
+    const explanations = keys.map(explainAccountKey);
+    process.stdout.write(renderAccountKeys(explanations, format));
+    if (explanations.some(({ state }) => state !== 'Good')) process.exitCode = 1;
+    return;
+  }
   const files = (flags.filename ?? []).filter(isCertificateFile);
   if (files.length > 0) {
     explainCertificateFiles(files, names, flags, now, format);
@@ -68,15 +77,18 @@ function explainCertificateFiles(
   now: Date,
   format: OutputFormat,
 ): void {
-  const other = flags.filename?.find(path => !files.includes(path));
-  if (other !== undefined)
-    throw new UsageError(`certificates and objects are explained apart: found ${files[0]} and ${other}`);
-  if (names.length > 0)
-    throw new UsageError(`files of certificates have no names to choose from: leave "${names[0]}" out`);
+  refuseOthers(files, names, flags, 'certificates');
   const explanations = explainFiles(files, now);
   process.stdout.write(renderFiles(explanations, format, now));
   if (explanations.length === 0) throw new Error(`no certificate in ${files.join(', ')}`);
   if (explanations.some(({ state }) => state !== 'Good' && state !== 'Expiring')) process.exitCode = 1;
+}
+
+function refuseOthers(files: readonly string[], names: readonly string[], flags: ExplainFlags, what: string): void {
+  const other = flags.filename?.find(path => !files.includes(path));
+  if (other !== undefined)
+    throw new UsageError(`${what} and everything else are explained apart: found ${files[0]} and ${other}`);
+  if (names.length > 0) throw new UsageError(`files of ${what} have no names to choose from: leave "${names[0]}" out`);
 }
 
 function isNameOf({ kind, name }: Explanation): (wanted: string) => boolean {
