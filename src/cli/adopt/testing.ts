@@ -1,21 +1,14 @@
 import type { TestContext } from 'node:test';
-import type { CustomResourceDefinition } from 'kubernetes-types/apiextensions/v1.d.ts';
 import { startEngine } from '../../api/api.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { Kube } from '../../kube/port.ts';
-import {
-  CONFIG_MAPS,
-  CUSTOM_RESOURCE_DEFINITIONS,
-  NAMESPACES,
-  NODES,
-  PODS,
-  type Resource,
-} from '../../kube/resource.ts';
+import { CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, NODES, PODS } from '../../kube/resource.ts';
 import { POLICIES, POLICY_BINDINGS } from '../../kubeadm/adopt/policies.ts';
 import { KUBEADM_CHAINS } from '../../kubeadm/chains.ts';
 import { CLUSTER_RECORD, type ClusterStatus, withStatus } from '../../kubeadm/cluster-record.ts';
 import { CONTROL_PLANE_LABEL, KUBEADM_CONFIG } from '../../kubeadm/names.ts';
 import { encodeReport, NODE_REPORT, type NodeReport } from '../../kubeadm/report.ts';
+import { definitionOf } from '../../local/kubeadm/objects.ts';
 
 const [CA, PROXY, ETCD, KEY] = ['a', 'b', 'c', 'd'].map(letter => letter.repeat(64)) as [
   string,
@@ -120,28 +113,4 @@ export class KubeadmWorld {
       },
     });
   }
-}
-
-const SCHEMA: object = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-
-function definitionOf({ group, version, kind, plural }: Resource): CustomResourceDefinition {
-  return {
-    metadata: {
-      name: `${plural}.${group}`,
-      annotations: { 'api-approved.kubernetes.io': 'https://kubernetes.io/docs' },
-    },
-    spec: {
-      group,
-      scope: 'Cluster',
-      names: { kind, plural, singular: kind.toLowerCase() },
-      versions: [
-        {
-          name: version,
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: SCHEMA },
-        },
-      ],
-    },
-  };
 }

@@ -168,7 +168,7 @@ const RIGHTS: Readonly<Record<string, PolicyRule[]>> = {
 };
 
 /** The embedded API does not know this kind by itself: it keeps such objects, and heeds none of them. */
-function definitionOf({ group, version, kind, plural }: Resource): CustomResourceDefinition {
+export function definitionOf({ group, version, kind, plural }: Resource): CustomResourceDefinition {
   return {
     metadata: {
       name: `${plural}.${group}`,
